@@ -1,0 +1,315 @@
+"""The interchange format: one item a line, as JSON, with the verdicts already given on it.
+
+Every complaint names the field; the caller adds the file and the line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NoReturn, get_args
+
+from judge.domain import GivenVerdict, InputError, Item, Order, RaterKind, Rubric, Status, Turn
+from judge.rubrics import find_rubric
+
+_ITEM_KEYS = (
+    "id",
+    "conversation",
+    "instruction",
+    "response",
+    "response_a",
+    "response_b",
+    "model",
+    "model_a",
+    "model_b",
+    "reference_answer",
+    "checklist",
+    "rubric",
+    "tags",
+    "metadata",
+    "verdicts",
+)
+_VERDICT_KEYS = ("rater", "kind", "label", "status", "order", "comment", "seconds", "created", "raw")
+_DESCRIPTIONS = tuple(f"score{score}_description" for score in range(1, 6))
+_LONGEST_ID = 500
+
+
+class FieldError(InputError):
+    """A field of a record is wrong."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of a file: an item and the verdicts given on it."""
+
+    item: Item
+    verdicts: tuple[GivenVerdict, ...] = ()
+
+
+def record_from_json(value: Any) -> Record:
+    """Check one JSON object and return the item and verdicts it describes."""
+    if not isinstance(value, dict):
+        raise FieldError("line", f"must be a JSON object, not {_kind(value)}")
+    item = _item(value)
+    given = _list(value, "verdicts")
+    return Record(item, tuple(_verdict(entry, f"verdicts[{index}]") for index, entry in enumerate(given)))
+
+
+def _item(value: Mapping[str, Any]) -> Item:
+    response_a = _text(value, "response_a")
+    if response_a is None:
+        response_a = _text(value, "response")
+        if response_a is None:
+            raise FieldError("response_a", "is missing (or `response`, for one response)")
+    elif "response" in value:
+        raise FieldError("response", "stands beside response_a: give one of the two")
+    return Item(
+        id=_id(value),
+        conversation=_conversation(value),
+        response_a=response_a,
+        response_b=_text(value, "response_b"),
+        model_a=_text(value, "model_a") or _text(value, "model"),
+        model_b=_text(value, "model_b"),
+        reference_answer=_text(value, "reference_answer"),
+        checklist=_texts(value, "checklist"),
+        rubric=_rubric(value),
+        tags=_texts(value, "tags"),
+        metadata=_metadata(value),
+    )
+
+
+def _id(value: Mapping[str, Any]) -> str:
+    found = value.get("id")
+    if isinstance(found, bool) or not isinstance(found, str | int) or not str(found).strip():
+        raise FieldError("id", "is missing: every item needs an id of its own" if found is None else "must be text")
+    if len(str(found)) > _LONGEST_ID:
+        raise FieldError("id", f"is longer than {_LONGEST_ID} characters")
+    return _storable(str(found), "id")
+
+
+def _conversation(value: Mapping[str, Any]) -> tuple[Turn, ...]:
+    if "conversation" not in value:
+        instruction = _text(value, "instruction")
+        if instruction is None:
+            raise FieldError("conversation", "is missing (or `instruction`, for a single question)")
+        return (Turn("user", instruction),)
+    if "instruction" in value:
+        raise FieldError("instruction", "stands beside conversation: give one of the two")
+    turns = _list(value, "conversation")
+    if not turns:
+        raise FieldError("conversation", "is empty: the last turn is the question")
+    return tuple(_turn(turn, f"conversation[{index}]") for index, turn in enumerate(turns))
+
+
+def _turn(value: Any, where: str) -> Turn:
+    if not isinstance(value, dict):
+        _refuse(where, "an object with role and content", value)
+    role, content = _text(value, "role", where), _text(value, "content", where)
+    if not role or not role.strip():
+        raise FieldError(f"{where}.role", "is missing: user, assistant, system or tool")
+    if content is None:
+        raise FieldError(f"{where}.content", "is missing")
+    return Turn(role.strip(), content)
+
+
+def _rubric(value: Mapping[str, Any]) -> Rubric | None:
+    found = value.get("rubric")
+    if found is None:
+        return None
+    if isinstance(found, str):
+        try:
+            return find_rubric(found)
+        except InputError as error:
+            raise FieldError("rubric", str(error)) from error
+    if not isinstance(found, dict):
+        _refuse("rubric", "an object with criteria, or the name of a rubric", found)
+    unknown = [key for key in found if key not in ("criteria", *_DESCRIPTIONS)]
+    if unknown:
+        raise FieldError(f"rubric.{unknown[0]}", f"is not known; known: criteria, {', '.join(_DESCRIPTIONS)}")
+    one, two, three, four, five = (_text(found, name, "rubric") or "" for name in _DESCRIPTIONS)
+    return Rubric(_text(found, "criteria", "rubric") or "", (one, two, three, four, five))
+
+
+def _metadata(value: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = value.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        _refuse("metadata", "an object", metadata)
+    unknown = {key: found for key, found in value.items() if key not in _ITEM_KEYS}
+    merged = {**(metadata or {}), **unknown}
+    _check_plain(merged, "metadata")
+    return merged
+
+
+def _verdict(value: Any, where: str) -> GivenVerdict:
+    if not isinstance(value, dict):
+        _refuse(where, "an object", value)
+    extra = {key: found for key, found in value.items() if key not in _VERDICT_KEYS}
+    _check_plain(extra, where)
+    rater = _text(value, "rater", where)
+    if not rater or not rater.strip():
+        raise FieldError(f"{where}.rater", "is missing: who gave this verdict")
+    status: Status = _choice(value, "status", get_args(Status), where) or "ok"
+    label = value.get("label")
+    if isinstance(label, int) and not isinstance(label, bool):
+        label = str(label)  # a score written as a number
+    elif label is not None and not isinstance(label, str):
+        _refuse(f"{where}.label", "a label of the scale", label)
+    if (label is None) == (status == "ok"):
+        reason = "is missing" if label is None else f"must not stand beside status {status!r}"
+        raise FieldError(f"{where}.label", reason)
+    return GivenVerdict(
+        rater=rater.strip(),
+        kind=_choice(value, "kind", get_args(RaterKind), where) or "human",
+        label=label,
+        status=status,
+        order=_choice(value, "order", get_args(Order), where),
+        comment=_text(value, "comment", where),
+        seconds=_seconds(value, where),
+        created=_created(value, where),
+        raw=_text(value, "raw", where),
+        extra=extra,
+    )
+
+
+def _seconds(value: Mapping[str, Any], where: str) -> float | None:
+    found = value.get("seconds")
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < math.inf:
+        _refuse(f"{where}.seconds", "a number of seconds", found)
+    return float(found)
+
+
+def _created(value: Mapping[str, Any], where: str) -> datetime | None:
+    found = _text(value, "created", where)
+    if found is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(found)
+    except ValueError as error:
+        reason = f"must be a time such as 2026-01-05T10:00:00Z, not {found!r}"
+        raise FieldError(f"{where}.created", reason) from error
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _choice(value: Mapping[str, Any], key: str, choices: tuple[Any, ...], where: str) -> Any:
+    found = value.get(key)
+    if found is not None and found not in choices:
+        raise FieldError(f"{where}.{key}", f"must be {' or '.join(choices)}, not {found!r}")
+    return found
+
+
+def _text(value: Mapping[str, Any], key: str, where: str = "") -> str | None:
+    name = f"{where}.{key}" if where else key
+    found = value.get(key)
+    if found is None:
+        return None
+    if not isinstance(found, str):
+        _refuse(name, "text", found)
+    return _storable(found, name)
+
+
+def _texts(value: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    entries = _list(value, key)
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, str):
+            _refuse(f"{key}[{index}]", "text", entry)
+        _storable(entry, f"{key}[{index}]")
+    return tuple(entries)
+
+
+def _list(value: Mapping[str, Any], key: str) -> list[Any]:
+    found = value.get(key)
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        _refuse(key, "a list", found)
+    return found
+
+
+def _storable(text: str, name: str) -> str:
+    # PostgreSQL stores no NUL, and half a surrogate pair is not text in any encoding.
+    if "\0" in text:
+        raise FieldError(name, "contains a NUL character: remove it")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise FieldError(name, f"contains half a surrogate pair at character {error.start}: repair the file") from error
+    return text
+
+
+def _check_plain(value: Any, name: str) -> None:
+    stack = [(value, name)]
+    while stack:
+        current, where = stack.pop()
+        if isinstance(current, dict):
+            for key, child in current.items():
+                stack += [(key, where), (child, f"{where}.{key}")]
+        elif isinstance(current, list):
+            stack += [(child, f"{where}[{index}]") for index, child in enumerate(current)]
+        elif isinstance(current, str):
+            _storable(current, where)
+        elif isinstance(current, float) and not math.isfinite(current):
+            raise FieldError(where, "is not a finite number, which JSON cannot hold")
+
+
+def _refuse(name: str, wanted: str, found: Any) -> NoReturn:
+    raise FieldError(name, f"must be {wanted}, not {_kind(found)}")
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {bool: "true or false", dict: "an object", list: "a list", str: "text", int: "a number", float: "a number"}
+    return names.get(type(value), type(value).__name__)
+
+
+def record_to_json(record: Record) -> str:
+    """Return the line that describes a record: the same bytes for the same record, always."""
+    item = record.item
+    value: dict[str, Any] = {
+        "id": item.id,
+        "conversation": [{"role": turn.role, "content": turn.content} for turn in item.conversation],
+        "response_a": item.response_a,
+        "response_b": item.response_b,
+        "model_a": item.model_a,
+        "model_b": item.model_b,
+        "reference_answer": item.reference_answer,
+        "checklist": list(item.checklist) or None,
+        "rubric": _rubric_json(item.rubric),
+        "tags": list(item.tags) or None,
+        "metadata": dict(item.metadata) or None,
+        "verdicts": [_verdict_json(verdict) for verdict in record.verdicts] or None,
+    }
+    return json.dumps({key: found for key, found in value.items() if found is not None}, ensure_ascii=False)
+
+
+def _rubric_json(rubric: Rubric | None) -> dict[str, str] | None:
+    if rubric is None:
+        return None
+    described = dict(zip(_DESCRIPTIONS, rubric.descriptions, strict=True))
+    return {"criteria": rubric.criteria, **{name: text for name, text in described.items() if text}}
+
+
+def _verdict_json(verdict: GivenVerdict) -> dict[str, Any]:
+    value = {
+        "rater": verdict.rater,
+        "kind": verdict.kind,
+        "label": verdict.label,
+        "order": verdict.order,
+        "comment": verdict.comment,
+        "seconds": verdict.seconds,
+        "created": verdict.created and verdict.created.isoformat().replace("+00:00", "Z"),
+        "raw": verdict.raw,
+        "status": verdict.status if verdict.kind == "judge" or verdict.status != "ok" else None,
+        **verdict.extra,
+    }
+    return {key: found for key, found in value.items() if found is not None}

@@ -1,0 +1,1 @@
+"""What a verdict is, and how a model gives one."""

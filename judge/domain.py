@@ -1,0 +1,208 @@
+"""The nouns of Accord: plain values that every room shares and that depend on nothing of ours.
+
+Errors that a person can act on form one small tree; pages and the command line turn exactly
+these into messages, and anything else is a bug:
+
+    AccordError
+    ├── ProtocolError    a protocol file cannot be used
+    ├── ItemError        an item does not hold what the protocol needs
+    └── InputError       a file or an argument is wrong
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+Kind = Literal["pairwise", "direct"]
+Order = Literal["AB", "BA"]
+RaterKind = Literal["human", "judge"]
+Status = Literal["ok", "unreadable", "refused", "cut_off", "failed"]
+
+ORDERS: tuple[Order, ...] = ("AB", "BA")
+
+
+class AccordError(Exception):
+    """Something a person can put right; the message says what and how."""
+
+
+class ProtocolError(AccordError):
+    """A protocol file cannot be used."""
+
+
+class ItemError(AccordError):
+    """An item does not hold what the protocol needs."""
+
+
+class InputError(AccordError):
+    """A file or an argument is wrong."""
+
+
+def content_hash(tag: str, *parts: str) -> str:
+    """Return `tag:hex`, a hash of what kind of thing this is and of every part with its length.
+
+    The tag and the lengths keep two different things from ever sharing a hash.
+    """
+    digest = hashlib.sha256(tag.encode())
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(b"\0%d\0" % len(data))
+        digest.update(data)
+    return f"{tag}:{digest.hexdigest()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a conversation."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """What is judged (criteria) and what each score means; a missing description is empty."""
+
+    criteria: str
+    descriptions: tuple[str, str, str, str, str] = ("", "", "", "", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A question with the response or responses under review; A and B are fixed by the import."""
+
+    id: str
+    conversation: tuple[Turn, ...]
+    response_a: str
+    response_b: str | None = None
+    model_a: str | None = None
+    model_b: str | None = None
+    reference_answer: str | None = None
+    checklist: tuple[str, ...] = ()
+    rubric: Rubric | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenVerdict:
+    """A verdict somebody has already given on an item; its label speaks of the sides as imported."""
+
+    rater: str
+    kind: RaterKind
+    label: str | None
+    status: Status = "ok"
+    order: Order | None = None
+    comment: str | None = None
+    seconds: float | None = None
+    created: datetime | None = None
+    raw: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One label of a scale, with its number and its meaning."""
+
+    label: str
+    value: float
+    meaning: str = ""
+    tie: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The labels a verdict may have, lowest to highest for response A."""
+
+    points: tuple[Point, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return the labels, lowest first."""
+        return tuple(point.label for point in self.points)
+
+    @property
+    def tie(self) -> str | None:
+        """Return the label that means a tie, if the scale has one."""
+        return next((point.label for point in self.points if point.tie), None)
+
+    def mirror(self, label: str) -> str:
+        """Return the label that says the same with the two sides exchanged."""
+        labels = self.labels
+        return labels[len(labels) - 1 - labels.index(label)]
+
+    def value(self, label: str) -> float:
+        """Return the number that stands for a label."""
+        return self.points[self.labels.index(label)].value
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where in a prompt the text of one field stands (code points, end exclusive)."""
+
+    field: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerFound:
+    """A value holds one of the protocol's own markers, which may steer the judge."""
+
+    field: str
+    marker: str
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.field} contains the protocol's own marker {self.marker!r}: it may steer the judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The exact messages a judge is sent, and where each field's text stands in them."""
+
+    protocol: str
+    order: Order
+    system: str
+    user: str
+    spans: tuple[Span, ...]
+    warnings: tuple[MarkerFound, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sha256(self) -> str:
+        """Return the plain digest of the user message, as `sha256sum` would print it."""
+        return hashlib.sha256(self.user.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def hash(self) -> str:
+        """Return the tagged hash of everything the judge is sent, system message included."""
+        return content_hash("prompt", self.system, self.user)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A label read from a reply, in the frame the judge saw, with the evidence for it."""
+
+    label: str
+    step: str
+    start: int
+    end: int
+    parts: Mapping[str, str] = field(default_factory=dict)
+    status: Literal["ok"] = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class NoVerdict:
+    """A reply without a label: unreadable, refused or cut off, and why; never a tie, never a zero."""
+
+    status: Literal["unreadable", "refused", "cut_off"]
+    why: str
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+
+Reading = Verdict | NoVerdict
