@@ -6,7 +6,10 @@ these into messages, and anything else is a bug:
     AccordError
     ├── ProtocolError    a protocol file cannot be used
     ├── ItemError        an item does not hold what the protocol needs
-    └── InputError       a file or an argument is wrong
+    ├── InputError       a file or an argument is wrong
+    ├── StorageError     the database cannot be used
+    ├── StudyError       there is no such study, or it does not allow this
+    └── ClaimError       a claim cannot take this verdict; nothing was stored
 """
 
 from __future__ import annotations
@@ -39,6 +42,18 @@ class ItemError(AccordError):
 
 class InputError(AccordError):
     """A file or an argument is wrong."""
+
+
+class StorageError(AccordError):
+    """The database cannot be used."""
+
+
+class StudyError(AccordError):
+    """There is no such study, or it does not allow this."""
+
+
+class ClaimError(AccordError):
+    """A claim cannot take this verdict; nothing was stored."""
 
 
 def content_hash(tag: str, *parts: str) -> str:
@@ -85,6 +100,7 @@ class Item:
     rubric: Rubric | None = None
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    cluster: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +116,8 @@ class GivenVerdict:
     seconds: float | None = None
     created: datetime | None = None
     raw: str | None = None
+    repeat: bool = False
+    confidence: int | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -206,3 +224,74 @@ class NoVerdict:
 
 
 Reading = Verdict | NoVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolVersion:
+    """A protocol as a study keeps it: the whole file, so that it can be loaded again as it was."""
+
+    name: str
+    hash: str
+    kind: Kind
+    scale: Scale
+    source: str
+    without_reference: ProtocolVersion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Items under one protocol, with its settings."""
+
+    name: str
+    protocol: ProtocolVersion
+    wanted: int = 3
+    seed: int = 0
+    blind: bool = True
+    reveal: bool = False
+    repeat_share: float = 0.0
+    claim_seconds: int = 1800
+    guidelines: str = ""
+    guideline_version: int = 1
+    items: int = 0
+    closed: datetime | None = None
+    created: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far one rater has come in a study."""
+
+    done: int
+    total: int
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A rater's hold on one of an item's places, with the item as imported and the order to show it in."""
+
+    token: str
+    study: str
+    rater: str
+    item: Item
+    order: Order
+    expires: datetime
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class NothingToDo:
+    """Why a rater is given no item."""
+
+    why: Literal["finished", "all items are held by others", "study is closed"]
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A verdict that is in the database, for good."""
+
+    verdict: int
+    at: datetime
+    label: str | None
+    revision: int

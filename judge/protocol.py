@@ -9,13 +9,13 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from judge.domain import Kind, ProtocolError, Scale, content_hash
+from judge.domain import Kind, ProtocolError, ProtocolVersion, Scale, content_hash
 from judge.frontmatter import parse_front_matter
 
 BUILT_IN = Path(__file__).parent / "protocols"
@@ -62,6 +62,7 @@ class Protocol:
     request: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     without_reference: Protocol | None = None
     cut_words: int | None = None
+    source: str = ""
 
     @cached_property
     def hash(self) -> str:
@@ -102,6 +103,12 @@ class Protocol:
         """Say whether the template shows a reference answer."""
         return REFERENCE_FIELD in self.fields
 
+    @property
+    def version(self) -> ProtocolVersion:
+        """Return what a study keeps of this protocol."""
+        twin = self.without_reference.version if self.without_reference else None
+        return ProtocolVersion(self.name, self.hash, self.kind, self.scale, self.source, twin)
+
     def unswap(self, label: str, order: str) -> str:
         """Return what a label given in this order says of the sides as they were imported."""
         return self.scale.mirror(label) if order == "BA" and self.kind == "pairwise" else label
@@ -122,13 +129,40 @@ def load_protocol(path: Path) -> Protocol:
         raise ProtocolError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ProtocolError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+
+    def find_twin(name: str) -> Protocol:
+        beside = path.parent / f"{name}.md"
+        return load_protocol(beside if beside.exists() else BUILT_IN / f"{name}.md")
+
+    return _parse(path, text, find_twin)
+
+
+def load_version(version: ProtocolVersion) -> Protocol:
+    """Load a protocol again as a study keeps it."""
+
+    def find_twin(name: str) -> Protocol:
+        if version.without_reference is None:
+            raise ProtocolError(f"{version.name}: its protocol without reference, {name}, was not kept")
+        return load_version(version.without_reference)
+
+    return _parse(Path(f"{version.name}.md"), version.source, find_twin)
+
+
+def _parse(path: Path, text: str, find_twin: Callable[[str], Protocol]) -> Protocol:
     front, template, first_line = parse_front_matter(path, text)
-    twin = front.pop("without_reference")
-    protocol = Protocol(name=path.stem, template=template, answer=Answer(*front.pop("answer")), **front)
+    twin_name = front.pop("without_reference")
+    protocol = Protocol(name=path.stem, template=template, answer=Answer(*front.pop("answer")), source=text, **front)
     _check_template(protocol, path, first_line)
-    if twin is None:
+    if twin_name is None:
         return protocol
-    return replace(protocol, without_reference=_load_twin(protocol, twin, path))
+    if not protocol.wants_reference:
+        raise ProtocolError(f"{path}: without_reference: the template shows no reference answer; remove this key")
+    twin = find_twin(twin_name)
+    if twin.wants_reference or twin.kind != protocol.kind or twin.scale.labels != protocol.scale.labels:
+        raise ProtocolError(
+            f"{path}: without_reference: {twin_name} must have the same kind and labels and show no reference"
+        )
+    return replace(protocol, without_reference=twin)
 
 
 def _check_template(protocol: Protocol, path: Path, first_line: int) -> None:
@@ -150,18 +184,6 @@ def _check_template(protocol: Protocol, path: Path, first_line: int) -> None:
             raise refuse(0, f"the template has no response: it must contain {shown}")
     if in_system := protocol.pattern.search(protocol.system):
         raise ProtocolError(f"{path}: system: {in_system[0]!r} would not be filled: fields belong in the template")
-
-
-def _load_twin(protocol: Protocol, name: str, path: Path) -> Protocol:
-    if not protocol.wants_reference:
-        raise ProtocolError(f"{path}: without_reference: the template shows no reference answer; remove this key")
-    beside = path.parent / f"{name}.md"
-    twin = load_protocol(beside if beside.exists() else BUILT_IN / f"{name}.md")
-    if twin.wants_reference or twin.kind != protocol.kind or twin.scale != protocol.scale:
-        raise ProtocolError(
-            f"{path}: without_reference: {name} must have the same kind and scale and show no reference"
-        )
-    return twin
 
 
 def list_protocols(folder: Path | None = None) -> dict[str, Protocol]:

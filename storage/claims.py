@@ -1,0 +1,278 @@
+"""Who may give the next verdict on what: exactly N different raters for each item.
+
+A place is taken by one conditional write on the item (`free` goes down only while it is above zero), so that two
+people can never be handed the same one, whatever the database and however many processes there are.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, select, update
+
+from judge.domain import Claim, NothingToDo, Order, Progress
+from storage.codec import item_from_json
+from storage.raters import add_if_absent, rater_id_of
+from storage.schema import claims, items, progress, verdicts
+from storage.shuffle import shuffle_key, shuffled
+from storage.studies import StudyRow
+
+HELD = ("open", "done")
+SEEN = ("open", "done", "skipped")
+FIRST_LOOK = 16
+LONGEST_LOOK = 512
+FEW = 256
+REPEAT_GAP = 10  # how many other items lie at least between an item and its hidden repeat
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """One rater asking one study for work."""
+
+    study: StudyRow
+    rater: str
+    rater_id: int
+    now: datetime
+    counts: Row[Any]
+
+    @property
+    def progress(self) -> Progress:
+        """Return how far this rater has come."""
+        return Progress(self.counts.done, self.study.study.items, self.counts.skipped)
+
+    @property
+    def who(self) -> dict[str, int]:
+        """Return what the queries below are asked with."""
+        return {"study": self.study.id, "rater": self.rater_id}
+
+    @property
+    def key(self) -> int:
+        """Return what this rater's shuffle and sides are made from."""
+        return shuffle_key(self.study.study.seed, self.study.study.name, self.rater)
+
+
+def expire_claims(connection: Connection, study_id: int, now: datetime) -> int:
+    """Return the places of claims whose time is up to the queue; say how many there were."""
+    due = (
+        select(claims.c.id, claims.c.item_id, claims.c.repeat)
+        .where(claims.c.study_id == study_id, claims.c.state == "open", claims.c.expires < now)
+        .order_by(claims.c.item_id)
+        .with_for_update(skip_locked=True)
+    )
+    rows = connection.execute(due).all()
+    for row in rows:
+        connection.execute(update(claims).where(claims.c.id == row.id).values(state="expired"))
+        if not row.repeat:
+            give_back(connection, row.item_id)
+    return len(rows)
+
+
+def any_expired(connection: Connection, study_id: int, now: datetime) -> bool:
+    """Say whether a claim's time is up."""
+    due = exists().where(claims.c.study_id == study_id, claims.c.state == "open", claims.c.expires < now)
+    return bool(connection.execute(select(due)).scalar())
+
+
+def take_place(connection: Connection, item_id: int) -> bool:
+    """Take one of an item's free places, if there is one: the one write that decides."""
+    taken = update(items).where(items.c.id == item_id, items.c.free > 0).values(free=items.c.free - 1)
+    return connection.execute(taken).rowcount == 1
+
+
+def give_back(connection: Connection, item_id: int) -> None:
+    """Return a place to the queue."""
+    connection.execute(update(items).where(items.c.id == item_id).values(free=items.c.free + 1))
+
+
+def claim_next(connection: Connection, study: StudyRow, rater: str, now: datetime) -> Claim | NothingToDo:
+    """Give a rater the item they hold already, a hidden repeat that is due, or the next free item in their shuffle."""
+    rater_id = rater_id_of(connection, "human", rater)
+    counts = _lock_counts(connection, study.id, rater_id)
+    asking = Asking(study, rater, rater_id, now, counts)
+    if held := _held_claim(connection, asking):
+        return _renewed(connection, asking, held)
+    if study.study.closed is not None:
+        return NothingToDo("study is closed", asking.progress)
+    if (again := _due_repeat(connection, asking)) is not None:
+        return _claim_repeat(connection, asking, again)
+    cursor = counts.cursor if counts.shuffled == study.study.items else 0
+    if counts.done + counts.skipped >= study.study.items:
+        return NothingToDo("finished", asking.progress)
+    while (found := _next_free(connection, asking, cursor)) is not None:
+        item, cursor = found
+        if take_place(connection, item.id):
+            return _claim_item(connection, asking, item, cursor)
+    return NothingToDo(_why_nothing(connection, asking), asking.progress)
+
+
+def _lock_counts(connection: Connection, study_id: int, rater_id: int) -> Row[Any]:
+    """Return the rater's counts, holding them so that two requests of one rater wait for each other."""
+    mine = and_(progress.c.study_id == study_id, progress.c.rater_id == rater_id)
+    row = connection.execute(select(progress).where(mine).with_for_update()).one_or_none()
+    if row is not None:
+        return row
+    add_if_absent(connection, progress, study_id=study_id, rater_id=rater_id)
+    return connection.execute(select(progress).where(mine).with_for_update()).one()
+
+
+def _held_claim(connection: Connection, asking: Asking) -> Mapping[str, Any] | None:
+    mine = select(claims).where(
+        claims.c.study_id == asking.study.id, claims.c.rater_id == asking.rater_id, claims.c.state == "open"
+    )
+    row = connection.execute(mine.order_by(claims.c.id).limit(1)).mappings().one_or_none()
+    return None if row is None else {str(name): value for name, value in row.items()}
+
+
+def _renewed(connection: Connection, asking: Asking, held: Mapping[str, Any]) -> Claim:
+    expires = asking.now + timedelta(seconds=asking.study.study.claim_seconds)
+    connection.execute(update(claims).where(claims.c.id == held["id"]).values(expires=expires))
+    return _shown(connection, asking, {**held, "expires": expires})
+
+
+def _shown(connection: Connection, asking: Asking, claim: Mapping[str, Any]) -> Claim:
+    body = connection.execute(select(items.c.body).where(items.c.id == claim["item_id"])).scalar_one()
+    return Claim(
+        token=claim["token"],
+        study=asking.study.study.name,
+        rater=asking.rater,
+        item=item_from_json(json.loads(body)),
+        order=claim["order"],
+        expires=claim["expires"],
+        progress=asking.progress,
+    )
+
+
+_NOT_SEEN = and_(
+    ~exists().where(
+        claims.c.study_id == bindparam("study"),
+        claims.c.rater_id == bindparam("rater"),
+        claims.c.item_id == items.c.id,
+        claims.c.state.in_(SEEN),
+    ),
+    ~exists().where(verdicts.c.item_id == items.c.id, verdicts.c.rater_id == bindparam("rater")),
+)
+_ORDER_BEFORE = (
+    select(claims.c.order)
+    .where(
+        claims.c.study_id == bindparam("study"),
+        claims.c.rater_id == bindparam("rater"),
+        claims.c.item_id == items.c.id,
+    )
+    .limit(1)
+    .scalar_subquery()
+)
+_FREE = select(items.c.id, items.c.position, _ORDER_BEFORE.label("seen")).where(
+    items.c.study_id == bindparam("study"), items.c.free > 0, _NOT_SEEN
+)
+_FREE_AT = _FREE.where(items.c.position.in_(bindparam("positions", expanding=True)))
+_FEW_FREE = _FREE.limit(FEW)
+_SOME_FREE = select(func.count()).select_from(
+    select(items.c.id).where(items.c.study_id == bindparam("study"), items.c.free > 0).limit(FEW + 1).subquery()
+)
+
+
+def _next_free(connection: Connection, asking: Asking, cursor: int) -> tuple[Row[*tuple[Any, ...]], int] | None:
+    """Return the first free item in the rater's shuffle from the cursor on, and the cursor behind it.
+
+    The shuffle is walked in growing steps; when few items are free, or at its end, those are looked at instead.
+    """
+    total, key = asking.study.study.items, asking.key
+    look = FIRST_LOOK
+    while cursor < total:
+        ranks = {shuffled(rank, total, key): rank for rank in range(cursor, min(cursor + look, total))}
+        rows = connection.execute(_FREE_AT, {**asking.who, "positions": list(ranks)}).all()
+        if rows:
+            first = min(rows, key=lambda row: ranks[row.position])
+            return first, ranks[first.position] + 1
+        cursor = min(cursor + look, total)
+        look = min(look * 4, LONGEST_LOOK)
+        if connection.execute(_SOME_FREE, {"study": asking.study.id}).scalar_one() <= FEW:
+            break
+    rows = connection.execute(_FEW_FREE, asking.who).all()
+    return (min(rows, key=lambda row: shuffle_key(key, row.position)), cursor) if rows else None
+
+
+def _claim_item(connection: Connection, asking: Asking, item: Row[*tuple[Any, ...]], cursor: int) -> Claim:
+    order = item.seen or _side(asking, item.id)
+    changed = {
+        "cursor": cursor,
+        "shuffled": asking.study.study.items,
+        "shown": progress.c.shown + 1,
+        "swapped": progress.c.swapped + int(order == "BA"),
+    }
+    _count(connection, asking, **changed)
+    return _insert_claim(connection, asking, item.id, order, repeat=False)
+
+
+def _side(asking: Asking, item_id: int) -> Order:
+    """Return which way round to show an item: the way this rater has had less often, else by the seed."""
+    if asking.study.study.protocol.kind == "direct":
+        return "AB"
+    ahead = 2 * asking.counts.swapped - asking.counts.shown
+    if ahead == 0:
+        return "BA" if shuffle_key(asking.key, "side", item_id) % 2 else "AB"
+    return "AB" if ahead > 0 else "BA"
+
+
+def _insert_claim(connection: Connection, asking: Asking, item_id: int, order: Order, *, repeat: bool) -> Claim:
+    row = {
+        "token": secrets.token_urlsafe(18),
+        "study_id": asking.study.id,
+        "item_id": item_id,
+        "rater_id": asking.rater_id,
+        "order": order,
+        "repeat": repeat,
+        "state": "open",
+        "guideline_version": asking.study.study.guideline_version,
+        "created": asking.now,
+        "expires": asking.now + timedelta(seconds=asking.study.study.claim_seconds),
+    }
+    connection.execute(insert(claims).values(row))
+    return _shown(connection, asking, row)
+
+
+def _count(connection: Connection, asking: Asking, **changed: Any) -> None:
+    mine = and_(progress.c.study_id == asking.study.id, progress.c.rater_id == asking.rater_id)
+    connection.execute(update(progress).where(mine).values(changed))
+
+
+def _due_repeat(connection: Connection, asking: Asking) -> Row[Any] | None:
+    """Return the claim to show again, when the study asks for repeats and one is due."""
+    share, counts = asking.study.study.repeat_share, asking.counts
+    if share <= 0 or counts.repeats >= int(share * counts.done) or counts.done <= REPEAT_GAP:
+        return None
+    mine = and_(claims.c.study_id == asking.study.id, claims.c.rater_id == asking.rater_id, claims.c.state == "done")
+    repeated = select(claims.c.item_id).where(mine, claims.c.repeat)
+    oldest = select(claims).where(mine, ~claims.c.repeat, claims.c.item_id.not_in(repeated)).order_by(claims.c.id)
+    rows = connection.execute(oldest.limit(REPEAT_GAP + 1)).all()
+    return rows[0] if len(rows) > REPEAT_GAP else None
+
+
+def _claim_repeat(connection: Connection, asking: Asking, again: Row[Any]) -> Claim:
+    swapped: Order = "AB" if again.order == "BA" else "BA"
+    order = "AB" if asking.study.study.protocol.kind == "direct" else swapped
+    return _insert_claim(connection, asking, again.item_id, order, repeat=True)
+
+
+_WAITING = select(
+    exists().where(
+        items.c.study_id == bindparam("study"),
+        exists().where(
+            claims.c.study_id == bindparam("study"),
+            claims.c.state == "open",
+            claims.c.rater_id != bindparam("rater"),
+            ~claims.c.repeat,
+            claims.c.item_id == items.c.id,
+        ),
+        _NOT_SEEN,
+    )
+)
+
+
+def _why_nothing(connection: Connection, asking: Asking) -> Literal["finished", "all items are held by others"]:
+    return "all items are held by others" if connection.execute(_WAITING, asking.who).scalar() else "finished"

@@ -1,0 +1,68 @@
+"""Opening a database: SQLite by default, PostgreSQL by its URL with no other change."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from judge.domain import StorageError
+
+WRITE = "accord_write"
+_BUSY_SECONDS = 60
+
+
+def open_engine(database: str) -> Engine:
+    """Return an engine for a database URL; nothing is connected yet."""
+    url = _checked_url(database)
+    if url.get_backend_name() == "sqlite":
+        engine = create_engine(url, pool_size=20, max_overflow=80, connect_args={"timeout": _BUSY_SECONDS})
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    # A connection that died with the server is replaced before it is used.
+    return create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=40)
+
+
+def _checked_url(database: str) -> URL:
+    try:
+        url = make_url(database)
+    except ArgumentError as error:
+        raise StorageError(
+            f"{database!r} is not a database URL: give sqlite:///accord.db or postgresql://user@host/name"
+        ) from error
+    backend = url.get_backend_name()
+    if backend == "sqlite":
+        if not url.database or url.database == ":memory:":
+            raise StorageError("a database in memory would lose its verdicts: name a file, such as sqlite:///accord.db")
+        folder = Path(url.database).absolute().parent
+        if not folder.is_dir():
+            raise StorageError(f"the folder {folder} does not exist: make it, or name another database")
+        return url
+    if backend == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    raise StorageError(f"{backend} is not supported: use sqlite or postgresql")
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:  # noqa: ARG001
+    # The driver must not begin transactions by itself: a write has to take its lock at the start (see below).
+    connection.isolation_level = None
+    # WAL lets readers and one writer work side by side; FULL makes a commit survive a power cut, not only a kill.
+    for setting in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        f"busy_timeout = {_BUSY_SECONDS}000",
+    ):
+        connection.execute(f"PRAGMA {setting}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A read that later turns into a write fails at once when another process has written in between;
+    # taking the write lock at the start waits its turn instead.
+    writes = connection.get_execution_options().get(WRITE, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,189 @@
+"""Adding items with the verdicts already given on them, in batches that hold the write lock only briefly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, and_, insert, select, update
+
+from judge.domain import GivenVerdict, InputError, Item, RaterKind, content_hash
+from storage.codec import encode, item_hash, item_to_json, verdict_to_json
+from storage.raters import add_if_absent, rater_id_of
+from storage.schema import calls, items, progress, studies, verdicts
+from storage.studies import StudyRow
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An item ready to be stored: everything that can be worked out without the database."""
+
+    name: str
+    cluster: str | None
+    body: str
+    hash: str
+    verdicts: tuple[GivenVerdict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """How much of what was given is new."""
+
+    items: int = 0
+    verdicts: int = 0
+
+    def __add__(self, other: Added) -> Added:
+        return Added(self.items + other.items, self.verdicts + other.verdicts)
+
+
+def prepare(item: Item, given: Iterable[GivenVerdict] = ()) -> Prepared:
+    """Work out how an item is stored."""
+    body = encode(item_to_json(item))
+    return Prepared(item.id, item.cluster, body, item_hash(body), tuple(given))
+
+
+def known_hashes(connection: Connection, study_id: int, names: Sequence[str]) -> dict[str, str]:
+    """Return the content hashes of those of the names that the study has."""
+    found = select(items.c.name, items.c.hash).where(items.c.study_id == study_id, items.c.name.in_(names))
+    return {row.name: row.hash for row in connection.execute(found)}
+
+
+def add_prepared(connection: Connection, study: StudyRow, batch: Sequence[Prepared], now: datetime) -> Added:
+    """Store what is new in a batch; what is there already adds nothing, other content under the same id is refused."""
+    names = [prepared.name for prepared in batch]
+    known = known_hashes(connection, study.id, names)
+    for prepared in batch:
+        if known.get(prepared.name, prepared.hash) != prepared.hash:
+            raise InputError(f"item {prepared.name!r} is in the study with other content: nothing of it was changed")
+    fresh = [prepared for prepared in batch if prepared.name not in known]
+    _insert_items(connection, study, fresh)
+    judged = [prepared for prepared in batch if prepared.verdicts]
+    if not judged:
+        return Added(items=len(fresh))
+    return Added(len(fresh), _Verdicts(connection, study, now).add(judged, set(known)))
+
+
+def _insert_items(connection: Connection, study: StudyRow, fresh: Sequence[Prepared]) -> None:
+    if not fresh:
+        return
+    # The study's row is held until the commit, so that two imports never give out the same positions.
+    counted = update(studies).where(studies.c.id == study.id).values(size=studies.c.size + len(fresh))
+    total = int(connection.execute(counted.returning(studies.c.size)).scalar_one())
+    wanted = connection.execute(select(studies.c.wanted).where(studies.c.id == study.id)).scalar_one()
+    rows = [
+        {
+            "study_id": study.id,
+            "position": total - len(fresh) + index,
+            "name": prepared.name,
+            "hash": prepared.hash,
+            "cluster": prepared.cluster,
+            "body": prepared.body,
+            "free": wanted,
+        }
+        for index, prepared in enumerate(fresh)
+    ]
+    connection.execute(insert(items), rows)
+
+
+class _Verdicts:
+    """The adding of one batch's verdicts."""
+
+    def __init__(self, connection: Connection, study: StudyRow, now: datetime) -> None:
+        self.connection = connection
+        self.study = study
+        self.now = now
+        self.raters: dict[tuple[RaterKind, str], int] = {}
+
+    def add(self, batch: Sequence[Prepared], known: set[str]) -> int:
+        """Store the verdicts that are new and return how many there were."""
+        names = [prepared.name for prepared in batch]
+        found = select(items.c.name, items.c.id).where(items.c.study_id == self.study.id, items.c.name.in_(names))
+        ids = {row.name: row.id for row in self.connection.execute(found)}
+        stored = self._stored([ids[name] for name in names if name in known])
+        rows: list[dict[str, Any]] = []
+        for prepared in batch:
+            rows += self._new_rows(ids[prepared.name], prepared.verdicts, stored)
+        if rows:
+            self._link_calls(rows)
+            columns = verdicts.c.keys()
+            self.connection.execute(insert(verdicts), [{n: v for n, v in row.items() if n in columns} for row in rows])
+            self._take_places(rows)
+        return len(rows)
+
+    def _stored(self, item_ids: Sequence[int]) -> set[tuple[int, str]]:
+        if not item_ids:
+            return set()
+        found = select(verdicts.c.item_id, verdicts.c.hash).where(verdicts.c.item_id.in_(item_ids))
+        return {(row.item_id, row.hash) for row in self.connection.execute(found) if row.hash is not None}
+
+    def _new_rows(
+        self, item_id: int, given: Sequence[GivenVerdict], stored: set[tuple[int, str]]
+    ) -> Iterable[dict[str, Any]]:
+        seen: Counter[str] = Counter()
+        for verdict in given:
+            described = encode(verdict_to_json(verdict))
+            # A judge asked twice may say the same twice: the count tells the second from a copy of the first.
+            digest = content_hash("verdict", described, str(seen[described]))
+            seen[described] += 1
+            if (item_id, digest) not in stored:
+                yield self._row(item_id, verdict, digest)
+
+    def _row(self, item_id: int, verdict: GivenVerdict, digest: str) -> dict[str, Any]:
+        return {
+            "study_id": self.study.id,
+            "item_id": item_id,
+            "rater_id": self._rater(verdict.kind, verdict.rater),
+            "kind": verdict.kind,
+            "raw": verdict.raw,
+            "status": verdict.status,
+            "label": verdict.label,
+            "order": verdict.order,
+            "repeat": verdict.repeat,
+            "comment": verdict.comment,
+            "confidence": verdict.confidence,
+            "seconds": verdict.seconds,
+            "after_reveal": False,
+            "hash": digest,
+            "extra": dict(verdict.extra) or None,
+            "created": verdict.created,
+            "stored": self.now,
+        }
+
+    def _rater(self, kind: RaterKind, name: str) -> int:
+        if (kind, name) not in self.raters:
+            self.raters[kind, name] = rater_id_of(self.connection, kind, name)
+        return self.raters[kind, name]
+
+    def _link_calls(self, rows: list[dict[str, Any]]) -> None:
+        """Keep raw replies as calls, which is where a judge's replies are read again from."""
+        replied = [row for row in rows if row["raw"] is not None]
+        kept = ("study_id", "item_id", "rater_id", "order", "raw", "created")
+        made = [{name: row[name] for name in kept} for row in replied]
+        added = insert(calls).returning(calls.c.id, sort_by_parameter_order=True)
+        numbers = self.connection.execute(added, made).scalars().all() if made else []
+        for row in rows:
+            row["call_id"] = None
+        for row, number in zip(replied, numbers, strict=True):
+            row["call_id"] = number
+
+    def _take_places(self, rows: list[dict[str, Any]]) -> None:
+        """Count imported human verdicts towards the wanted ones: they need not be collected again."""
+        given = {(row["item_id"], row["rater_id"]) for row in rows if row["kind"] == "human" and not row["repeat"]}
+        for taken, found in _inverted(Counter(item_id for item_id, _ in given)).items():
+            self.connection.execute(
+                update(items).where(items.c.id.in_(found)).values(free=items.c.free - taken),
+            )
+        for rater_id, done in Counter(rater_id for _, rater_id in given).items():
+            add_if_absent(self.connection, progress, study_id=self.study.id, rater_id=rater_id)
+            mine = and_(progress.c.study_id == self.study.id, progress.c.rater_id == rater_id)
+            self.connection.execute(update(progress).where(mine).values(done=progress.c.done + done))
+
+
+def _inverted(counts: Counter[int]) -> dict[int, list[int]]:
+    by_count: dict[int, list[int]] = {}
+    for item_id, count in sorted(counts.items()):
+        by_count.setdefault(count, []).append(item_id)
+    return by_count

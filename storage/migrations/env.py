@@ -1,0 +1,12 @@
+"""How Alembic reaches the database: by the connection that the program hands over."""
+
+from alembic import context
+
+from storage.schema import metadata
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    render_as_batch=True,
+)
+context.run_migrations()

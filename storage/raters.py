@@ -1,0 +1,31 @@
+"""Raters: people and judges, each known once by kind and name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Table, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from judge.domain import InputError, RaterKind
+from storage.schema import raters
+
+LONGEST_NAME = 200
+
+
+def rater_id_of(connection: Connection, kind: RaterKind, name: str) -> int:
+    """Return the number of this rater, storing them if they are new."""
+    if not name.strip() or len(name) > LONGEST_NAME:
+        raise InputError(f"a rater needs a name of at most {LONGEST_NAME} characters")
+    known = select(raters.c.id).where(raters.c.kind == kind, raters.c.name == name)
+    found = connection.execute(known).scalar()
+    if found is None:
+        add_if_absent(connection, raters, kind=kind, name=name)
+        found = connection.execute(known).scalar_one()
+    return int(found)
+
+
+def add_if_absent(connection: Connection, table: Table, **values: Any) -> None:
+    """Insert a row unless it is there: two processes may meet the same new thing at the same moment."""
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    connection.execute(dialect.insert(table).values(values).on_conflict_do_nothing())

@@ -1,0 +1,141 @@
+"""Finding again what was kept: items with their current verdicts, progress, events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, exists, func, select
+
+from judge.domain import GivenVerdict, Progress
+from storage.schema import calls, claims, events, items, progress, raters, verdicts
+from storage.verdicts import WITHDRAWN
+
+CHUNK = 500
+_KEPT_BESIDE = ("prompt_hash", "guideline_version", "after_reveal")
+
+
+def current_verdicts() -> Select[Any]:
+    """Return the query for verdicts that no later one supersedes and that were not withdrawn."""
+    later = verdicts.alias("later")
+    return select(verdicts).where(
+        ~exists().where(later.c.supersedes == verdicts.c.id),
+        verdicts.c.status != WITHDRAWN,
+    )
+
+
+def stored_records(connection: Connection, study_id: int) -> Iterator[tuple[str, list[GivenVerdict]]]:
+    """Yield each item's JSON text with its current verdicts, in the order of the import, a chunk at a time."""
+    after = -1
+    page = select(items.c.id, items.c.position, items.c.body).where(items.c.study_id == study_id)
+    while True:
+        chunk = connection.execute(page.where(items.c.position > after).order_by(items.c.position).limit(CHUNK)).all()
+        if not chunk:
+            return
+        given = _verdicts_of(connection, [row.id for row in chunk])
+        for row in chunk:
+            yield row.body, given.get(row.id, [])
+        after = chunk[-1].position
+
+
+def _verdicts_of(connection: Connection, item_ids: list[int]) -> dict[int, list[GivenVerdict]]:
+    wanted = (
+        current_verdicts()
+        .add_columns(raters.c.name.label("rater"), raters.c.kind, calls.c.raw)
+        .join(raters, raters.c.id == verdicts.c.rater_id)
+        .join(calls, calls.c.id == verdicts.c.call_id, isouter=True)
+        .where(verdicts.c.item_id.in_(item_ids))
+        .order_by(verdicts.c.id)
+    )
+    found: dict[int, list[GivenVerdict]] = {}
+    for row in connection.execute(wanted):
+        found.setdefault(row.item_id, []).append(_given(row))
+    return found
+
+
+def _given(row: Row[Any]) -> GivenVerdict:
+    beside = {name: getattr(row, name) for name in _KEPT_BESIDE if getattr(row, name)}
+    return GivenVerdict(
+        rater=row.rater,
+        kind=row.kind,
+        label=row.label,
+        status=row.status,
+        order=row.order,
+        comment=row.comment,
+        seconds=row.seconds,
+        created=row.created,
+        raw=row.raw,
+        repeat=row.repeat,
+        confidence=row.confidence,
+        extra={**beside, **(row.extra or {})},
+    )
+
+
+def all_verdicts(connection: Connection, study_id: int) -> Iterator[dict[str, Any]]:
+    """Yield every verdict ever stored, superseded and withdrawn ones too, oldest first."""
+    wanted = (
+        select(verdicts, raters.c.name.label("rater"), raters.c.kind, items.c.name.label("item"))
+        .join(raters, raters.c.id == verdicts.c.rater_id)
+        .join(items, items.c.id == verdicts.c.item_id)
+        .where(verdicts.c.study_id == study_id)
+        .order_by(verdicts.c.id)
+    )
+    yield from _told(connection, wanted, ("study_id", "item_id", "rater_id", "hash"))
+
+
+def all_calls(connection: Connection, study_id: int) -> Iterator[dict[str, Any]]:
+    """Yield every call with its raw reply, oldest first."""
+    wanted = (
+        select(calls, raters.c.name.label("rater"), items.c.name.label("item"))
+        .join(raters, raters.c.id == calls.c.rater_id)
+        .join(items, items.c.id == calls.c.item_id)
+        .where(calls.c.study_id == study_id)
+        .order_by(calls.c.id)
+    )
+    yield from _told(connection, wanted, ("study_id", "item_id", "rater_id"))
+
+
+def _told(connection: Connection, wanted: Select[Any], hidden: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    for row in connection.execution_options(yield_per=CHUNK).execute(wanted).mappings():
+        yield {str(name): value for name, value in row.items() if value is not None and name not in hidden}
+
+
+def rater_progress(connection: Connection, study_id: int, total: int) -> dict[str, Progress]:
+    """Return how far each human rater of a study has come."""
+    counted = (
+        select(raters.c.name, progress.c.done, progress.c.skipped)
+        .join(raters, raters.c.id == progress.c.rater_id)
+        .where(progress.c.study_id == study_id)
+        .order_by(raters.c.name)
+    )
+    return {row.name: Progress(row.done, total, row.skipped) for row in connection.execute(counted)}
+
+
+def verdict_counts(connection: Connection, study_id: int) -> dict[tuple[str, str, str], int]:
+    """Return how many current verdicts there are by kind of rater, rater and status."""
+    current = current_verdicts().where(verdicts.c.study_id == study_id).subquery()
+    counted = (
+        select(raters.c.kind, raters.c.name, current.c.status, func.count())
+        .join(raters, raters.c.id == current.c.rater_id)
+        .group_by(raters.c.kind, raters.c.name, current.c.status)
+    )
+    return {(kind, name, status): count for kind, name, status, count in connection.execute(counted)}
+
+
+def study_events(connection: Connection, study_id: int) -> list[dict[str, Any]]:
+    """Return the trail of a study, oldest first."""
+    found = (
+        select(events.c.kind, events.c.created, events.c.details, raters.c.name)
+        .join(raters, raters.c.id == events.c.rater_id, isouter=True)
+        .where(events.c.study_id == study_id)
+        .order_by(events.c.id)
+    )
+    return [
+        {"kind": row.kind, "at": row.created, "rater": row.name, **row.details} for row in connection.execute(found)
+    ]
+
+
+def claim_counts(connection: Connection, study_id: int) -> dict[str, int]:
+    """Return how many claims of a study are in each state."""
+    counted = select(claims.c.state, func.count()).where(claims.c.study_id == study_id).group_by(claims.c.state)
+    return {row.state: row[1] for row in connection.execute(counted)}

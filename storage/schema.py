@@ -1,0 +1,271 @@
+"""The tables. Verdicts and calls are append-only: a correction is a new row that supersedes an older one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.types import TypeDecorator
+
+Id = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up by itself only in an INTEGER column
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A moment in UTC, aware on both sides; SQLite itself knows no time zones."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Refuse a moment without a zone: nobody could tell later what it meant."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a stored time must have a time zone")
+        moment = value.astimezone(UTC)
+        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """Return the moment with its zone."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# Texts that repeat thousands of times (prompts) are stored once, by their hash.
+texts = Table("text", metadata, Column("hash", Text, primary_key=True), Column("body", Text, nullable=False))
+
+protocols = Table(
+    "protocol",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("scale", JSON, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("source_hash", Text, nullable=False),
+    Column("without_reference_id", ForeignKey("protocol.id")),
+    UniqueConstraint("name", "source_hash"),
+)
+
+studies = Table(
+    "study",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("protocol_id", ForeignKey("protocol.id"), nullable=False),
+    Column("wanted", Integer, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    Column("blind", Boolean, nullable=False),
+    Column("reveal", Boolean, nullable=False),
+    Column("repeat_share", Float, nullable=False),
+    Column("claim_seconds", Integer, nullable=False),
+    Column("size", Integer, nullable=False, server_default="0"),
+    Column("closed", UtcTime),
+    Column("created", UtcTime, nullable=False),
+)
+
+guidelines = Table(
+    "guideline",
+    metadata,
+    Column("study_id", ForeignKey("study.id"), primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("body", Text, nullable=False),
+    Column("created", UtcTime, nullable=False),
+)
+
+items = Table(
+    "item",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("study_id", ForeignKey("study.id"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("cluster", Text),
+    Column("body", Text, nullable=False),
+    # Places nobody holds or has used: what a claim takes by one conditional write.
+    Column("free", Integer, nullable=False),
+    UniqueConstraint("study_id", "name"),
+    UniqueConstraint("study_id", "position"),
+    Index(
+        "ix_item_free",
+        "study_id",
+        "position",
+        sqlite_where=text("free > 0"),
+        postgresql_where=text("free > 0"),
+    ),
+)
+
+raters = Table(
+    "rater",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    UniqueConstraint("kind", "name"),
+)
+
+# How far a rater has come in a study: counted as it happens, so that progress never costs a scan.
+progress = Table(
+    "progress",
+    metadata,
+    Column("study_id", ForeignKey("study.id"), primary_key=True),
+    Column("rater_id", ForeignKey("rater.id"), primary_key=True),
+    Column("shuffled", Integer, nullable=False, server_default="0"),
+    Column("cursor", Integer, nullable=False, server_default="0"),
+    Column("done", Integer, nullable=False, server_default="0"),
+    Column("skipped", Integer, nullable=False, server_default="0"),
+    Column("repeats", Integer, nullable=False, server_default="0"),
+    Column("swapped", Integer, nullable=False, server_default="0"),
+    Column("shown", Integer, nullable=False, server_default="0"),
+)
+
+claims = Table(
+    "claim",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("token", Text, nullable=False, unique=True),
+    Column("study_id", ForeignKey("study.id"), nullable=False),
+    Column("item_id", ForeignKey("item.id"), nullable=False),
+    Column("rater_id", ForeignKey("rater.id"), nullable=False),
+    Column("order", Text, nullable=False),
+    Column("repeat", Boolean, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("guideline_version", Integer, nullable=False),
+    Column("created", UtcTime, nullable=False),
+    Column("expires", UtcTime, nullable=False),
+    Column("revealed", UtcTime),
+    Index(
+        "uq_claim_held",
+        "item_id",
+        "rater_id",
+        "repeat",
+        unique=True,
+        sqlite_where=text("state IN ('open', 'done')"),
+        postgresql_where=text("state IN ('open', 'done')"),
+    ),
+    Index("ix_claim_rater", "study_id", "rater_id", "item_id"),
+    Index(
+        "ix_claim_open",
+        "study_id",
+        "expires",
+        sqlite_where=text("state = 'open'"),
+        postgresql_where=text("state = 'open'"),
+    ),
+)
+
+runs = Table(
+    "run",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("study_id", ForeignKey("study.id"), nullable=False),
+    Column("rater_id", ForeignKey("rater.id"), nullable=False),
+    Column("protocol_id", ForeignKey("protocol.id"), nullable=False),
+    Column("model", Text, nullable=False),
+    Column("settings", JSON, nullable=False),
+    Column("created", UtcTime, nullable=False),
+    Column("finished", UtcTime),
+    Index("ix_run_study", "study_id"),
+)
+
+calls = Table(
+    "call",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("study_id", ForeignKey("study.id"), nullable=False),
+    Column("item_id", ForeignKey("item.id"), nullable=False),
+    Column("rater_id", ForeignKey("rater.id"), nullable=False),
+    Column("run_id", ForeignKey("run.id")),
+    Column("order", Text),
+    Column("repeat", Integer, nullable=False, server_default="0"),
+    Column("prompt_hash", Text),
+    Column("raw", Text),
+    Column("finish_reason", Text),
+    Column("model", Text),
+    Column("usage", JSON),
+    Column("seconds", Float),
+    Column("error", Text),
+    Column("created", UtcTime),
+    Index("ix_call_item", "item_id", "rater_id"),
+)
+
+verdicts = Table(
+    "verdict",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("study_id", ForeignKey("study.id"), nullable=False),
+    Column("item_id", ForeignKey("item.id"), nullable=False),
+    Column("rater_id", ForeignKey("rater.id"), nullable=False),
+    Column("claim_id", ForeignKey("claim.id")),
+    Column("call_id", ForeignKey("call.id")),
+    Column("supersedes", ForeignKey("verdict.id")),
+    Column("revision", Integer, nullable=False, server_default="1"),
+    Column("status", Text, nullable=False),
+    Column("label", Text),
+    Column("order", Text),
+    Column("repeat", Boolean, nullable=False),
+    Column("comment", Text),
+    Column("confidence", Integer),
+    Column("seconds", Float),
+    Column("prompt_hash", Text),
+    Column("guideline_version", Integer),
+    Column("after_reveal", Boolean, nullable=False),
+    Column("hash", Text),
+    Column("extra", JSON),
+    Column("created", UtcTime),
+    Column("stored", UtcTime, nullable=False),
+    Index("ix_verdict_item", "item_id", "rater_id"),
+    Index("ix_verdict_study", "study_id", "rater_id"),
+    Index(
+        "uq_verdict_supersedes",
+        "supersedes",
+        unique=True,
+        sqlite_where=text("supersedes IS NOT NULL"),
+        postgresql_where=text("supersedes IS NOT NULL"),
+    ),
+    Index(
+        "ix_verdict_claim",
+        "claim_id",
+        sqlite_where=text("claim_id IS NOT NULL"),
+        postgresql_where=text("claim_id IS NOT NULL"),
+    ),
+)
+
+events = Table(
+    "event",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("study_id", ForeignKey("study.id")),
+    Column("rater_id", ForeignKey("rater.id")),
+    Column("kind", Text, nullable=False),
+    Column("details", JSON, nullable=False),
+    Column("created", UtcTime, nullable=False),
+    Index("ix_event_study", "study_id", "kind"),
+)

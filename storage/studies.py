@@ -1,0 +1,156 @@
+"""Studies, their protocols and their guidelines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, bindparam, func, insert, select, update
+
+from judge.domain import ProtocolVersion, Study, StudyError, content_hash
+from storage.codec import scale_from_json, scale_to_json
+from storage.schema import guidelines, items, protocols, studies
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRow:
+    """A study and the number the database knows it by."""
+
+    id: int
+    study: Study
+
+
+def add_study(connection: Connection, study: Study, now: datetime) -> int:
+    """Store a new study and return its number."""
+    if not study.name.strip():
+        raise StudyError("a study needs a name")
+    if study.wanted < 1:
+        raise StudyError("a study wants at least one verdict per item")
+    if find_study(connection, study.name) is not None:
+        raise StudyError(f"there is already a study named {study.name!r}: choose another name")
+    row = {
+        "name": study.name,
+        "protocol_id": keep_protocol(connection, study.protocol),
+        "wanted": study.wanted,
+        "seed": study.seed,
+        "blind": study.blind,
+        "reveal": study.reveal,
+        "repeat_share": study.repeat_share,
+        "claim_seconds": study.claim_seconds,
+        "created": now,
+    }
+    study_id = int(connection.execute(insert(studies).values(row).returning(studies.c.id)).scalar_one())
+    connection.execute(
+        insert(guidelines).values(study_id=study_id, version=1, body=study.guidelines, created=now),
+    )
+    return study_id
+
+
+def keep_protocol(connection: Connection, protocol: ProtocolVersion) -> int:
+    """Return the number of this protocol version, storing it if it is new."""
+    twin = protocol.without_reference
+    twin_id = keep_protocol(connection, twin) if twin else None
+    source_hash = content_hash("file", protocol.source)
+    known = select(protocols.c.id).where(protocols.c.name == protocol.name, protocols.c.source_hash == source_hash)
+    found = connection.execute(known).scalar()
+    if found is not None:
+        return int(found)
+    row = {
+        "name": protocol.name,
+        "hash": protocol.hash,
+        "kind": protocol.kind,
+        "scale": scale_to_json(protocol.scale),
+        "source": protocol.source,
+        "source_hash": source_hash,
+        "without_reference_id": twin_id,
+    }
+    return int(connection.execute(insert(protocols).values(row).returning(protocols.c.id)).scalar_one())
+
+
+_NEWEST = (
+    select(func.max(guidelines.c.version))
+    .where(guidelines.c.study_id == studies.c.id)
+    .correlate(studies)
+    .scalar_subquery()
+)
+_STUDIES = (
+    select(studies, guidelines.c.version, guidelines.c.body)
+    .join(guidelines, and_(guidelines.c.study_id == studies.c.id, guidelines.c.version == _NEWEST))
+    .order_by(studies.c.name)
+)
+_STUDY = _STUDIES.where(studies.c.name == bindparam("name"))
+
+
+def find_study(connection: Connection, name: str) -> StudyRow | None:
+    """Return the study of this name, if there is one."""
+    row = connection.execute(_STUDY, {"name": name}).one_or_none()
+    return None if row is None else _study_row(connection, row)
+
+
+def get_study(connection: Connection, name: str) -> StudyRow:
+    """Return the study of this name, or say which there are."""
+    found = find_study(connection, name)
+    if found is None:
+        known = connection.execute(select(studies.c.name).order_by(studies.c.name).limit(20)).scalars().all()
+        told = f"there are: {', '.join(known)}" if known else "there is none yet: import one"
+        raise StudyError(f"no study named {name!r}; {told}")
+    return found
+
+
+def list_studies(connection: Connection) -> list[Study]:
+    """Return every study, by name."""
+    return [_study_row(connection, row).study for row in connection.execute(_STUDIES).all()]
+
+
+def _study_row(connection: Connection, row: Row[Any]) -> StudyRow:
+    study = Study(
+        name=row.name,
+        protocol=_protocol(connection, row.protocol_id),
+        wanted=row.wanted,
+        seed=row.seed,
+        blind=row.blind,
+        reveal=row.reveal,
+        repeat_share=row.repeat_share,
+        claim_seconds=row.claim_seconds,
+        guidelines=row.body,
+        guideline_version=row.version,
+        items=row.size,
+        closed=row.closed,
+        created=row.created,
+    )
+    return StudyRow(row.id, study)
+
+
+def _protocol(connection: Connection, protocol_id: int) -> ProtocolVersion:
+    row = connection.execute(_PROTOCOL, {"protocol_id": protocol_id}).one()
+    twin = _protocol(connection, row.without_reference_id) if row.without_reference_id else None
+    return ProtocolVersion(row.name, row.hash, row.kind, scale_from_json(row.scale), row.source, twin)
+
+
+_PROTOCOL = select(protocols).where(protocols.c.id == bindparam("protocol_id"))
+
+
+def set_closed(connection: Connection, name: str, closed: datetime | None) -> None:
+    """Close a study at a moment, or open it again."""
+    study_id = get_study(connection, name).id
+    connection.execute(update(studies).where(studies.c.id == study_id).values(closed=closed))
+
+
+def change_wanted(connection: Connection, study_id: int, wanted: int) -> None:
+    """Change how many verdicts each item wants; places already used or held stay so."""
+    if wanted < 1:
+        raise StudyError("a study wants at least one verdict per item")
+    before = connection.execute(select(studies.c.wanted).where(studies.c.id == study_id).with_for_update()).scalar_one()
+    connection.execute(
+        update(items).where(items.c.study_id == study_id).values(free=items.c.free + (wanted - before)),
+    )
+    connection.execute(update(studies).where(studies.c.id == study_id).values(wanted=wanted))
+
+
+def change_guidelines(connection: Connection, study_id: int, body: str, now: datetime) -> int:
+    """Store a new version of the guidelines and return its number, which verdicts from now on record."""
+    newest = select(func.max(guidelines.c.version)).where(guidelines.c.study_id == study_id)
+    version = int(connection.execute(newest).scalar_one()) + 1
+    connection.execute(insert(guidelines).values(study_id=study_id, version=version, body=body, created=now))
+    return version

@@ -1,0 +1,196 @@
+"""Saving verdicts: idempotent by claim, append-only, and true only after the commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, bindparam, exists, insert, select, update
+
+from judge.domain import ClaimError, Saved
+from storage.claims import HELD, give_back, take_place
+from storage.codec import scale_from_json
+from storage.schema import claims, events, progress, protocols, studies, verdicts
+
+WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a person sends: a label in the frame they were shown, and what goes with it."""
+
+    label: str
+    comment: str | None = None
+    seconds: float | None = None
+    confidence: int | None = None
+    prompt_hash: str | None = None
+
+
+def save_verdict(
+    connection: Connection, token: str, sent: Submission, now: datetime, rater: int | None = None
+) -> Saved:
+    """Store what was sent for a claim; the same again changes nothing, another label is a revision."""
+    claim = lock_claim(connection, token, rater)
+    label = _unswapped(claim, sent.label)
+    last = _last_verdict(connection, claim.id)
+    if last is not None and _same(last, label, sent):
+        return Saved(last.id, last.stored, label, last.revision)
+    if claim.state not in HELD:
+        _take_again(connection, claim)
+    given = {
+        "status": "ok",
+        "label": label,
+        "comment": sent.comment,
+        "confidence": sent.confidence,
+        "seconds": sent.seconds,
+        "prompt_hash": sent.prompt_hash,
+    }
+    saved = _append(connection, claim, last, now, given)
+    if claim.state != "done":
+        _finish(connection, claim)
+    return saved
+
+
+def _append(
+    connection: Connection, claim: Row[Any], last: Row[Any] | None, now: datetime, given: dict[str, Any]
+) -> Saved:
+    """Add one more verdict to a claim's chain of revisions."""
+    row = {
+        "study_id": claim.study_id,
+        "item_id": claim.item_id,
+        "rater_id": claim.rater_id,
+        "claim_id": claim.id,
+        "supersedes": None if last is None else last.id,
+        "revision": 1 if last is None else last.revision + 1,
+        "order": claim.order,
+        "repeat": claim.repeat,
+        "guideline_version": claim.guideline_version,
+        "after_reveal": claim.revealed is not None,
+        "created": now,
+        "stored": now,
+        **given,
+    }
+    verdict_id = connection.execute(insert(verdicts).values(row).returning(verdicts.c.id)).scalar_one()
+    return Saved(int(verdict_id), now, given.get("label"), row["revision"])
+
+
+_CLAIM = (
+    select(claims, protocols.c.scale)
+    .join(studies, studies.c.id == claims.c.study_id)
+    .join(protocols, protocols.c.id == studies.c.protocol_id)
+    .where(claims.c.token == bindparam("token"))
+)
+
+
+def lock_claim(connection: Connection, token: str, rater: int | None) -> Row[Any]:
+    """Return a claim with its study's scale, holding it and its rater's counts so that nothing changes under it."""
+    claim = connection.execute(_CLAIM, {"token": token}).one_or_none()
+    if claim is None or (rater is not None and claim.rater_id != rater):
+        raise ClaimError("this claim is not known here, or is not yours: nothing was stored. Ask for the next item.")
+    if connection.dialect.name == "sqlite":
+        return claim  # there the whole transaction holds the one write lock
+    # Counts before claim before item, as everywhere: a fixed order of locks cannot deadlock.
+    mine = and_(progress.c.study_id == claim.study_id, progress.c.rater_id == claim.rater_id)
+    connection.execute(select(progress.c.done).where(mine).with_for_update())
+    return connection.execute(_CLAIM.with_for_update(of=claims), {"token": token}).one()
+
+
+def _unswapped(claim: Row[Any], label: str) -> str:
+    scale = scale_from_json(claim.scale)
+    if label not in scale.labels:
+        raise ClaimError(f"{label!r} is not a label of this study ({' '.join(scale.labels)}): nothing was stored")
+    return scale.mirror(label) if claim.order == "BA" else label
+
+
+def _last_verdict(connection: Connection, claim_id: int) -> Row[Any] | None:
+    newest = select(verdicts).where(verdicts.c.claim_id == claim_id).order_by(verdicts.c.id.desc()).limit(1)
+    return connection.execute(newest).one_or_none()
+
+
+def _same(last: Row[Any], label: str, sent: Submission) -> bool:
+    return (last.status, last.label, last.comment, last.confidence) == ("ok", label, sent.comment, sent.confidence)
+
+
+def _take_again(connection: Connection, claim: Row[Any]) -> None:
+    """Let a late verdict in, if the place is still free and the rater has not done the item meanwhile."""
+    others = exists().where(
+        claims.c.item_id == claim.item_id,
+        claims.c.rater_id == claim.rater_id,
+        claims.c.repeat == claim.repeat,
+        claims.c.state.in_(HELD),
+        claims.c.id != claim.id,
+    )
+    if connection.execute(select(others)).scalar():
+        raise ClaimError("this claim has run out and you have taken the item again since: nothing was stored")
+    if not claim.repeat and not take_place(connection, claim.item_id):
+        raise ClaimError("this claim has run out and its place has gone to somebody else: nothing was stored")
+
+
+def _finish(connection: Connection, claim: Row[Any]) -> None:
+    connection.execute(update(claims).where(claims.c.id == claim.id).values(state="done"))
+    counted: dict[str, Any] = {"repeats": progress.c.repeats + 1} if claim.repeat else {"done": progress.c.done + 1}
+    if claim.state == "skipped":
+        counted["skipped"] = progress.c.skipped - 1
+    _count(connection, claim, counted)
+
+
+def _count(connection: Connection, claim: Row[Any], changed: dict[str, Any]) -> None:
+    mine = and_(progress.c.study_id == claim.study_id, progress.c.rater_id == claim.rater_id)
+    connection.execute(update(progress).where(mine).values(changed))
+
+
+def undo_verdict(connection: Connection, token: str, now: datetime, rater: int | None = None) -> Saved:
+    """Withdraw a claim's verdict by a further revision and open the claim again; its place stays held."""
+    claim = lock_claim(connection, token, rater)
+    last = _last_verdict(connection, claim.id)
+    if claim.state != "done" or last is None:
+        raise ClaimError("there is no verdict to undo here")
+    saved = _append(connection, claim, last, now, {"status": WITHDRAWN})
+    length = connection.execute(select(studies.c.claim_seconds).where(studies.c.id == claim.study_id)).scalar_one()
+    reopened = {"state": "open", "expires": now + timedelta(seconds=length)}
+    connection.execute(update(claims).where(claims.c.id == claim.id).values(reopened))
+    _count(
+        connection,
+        claim,
+        {"repeats": progress.c.repeats - 1} if claim.repeat else {"done": progress.c.done - 1},
+    )
+    return saved
+
+
+def skip_item(connection: Connection, token: str, reason: str, now: datetime, rater: int | None = None) -> None:
+    """Give a place back and record why; skipping twice changes nothing."""
+    claim = lock_claim(connection, token, rater)
+    if claim.state in ("skipped", "expired"):
+        return
+    if claim.state == "done":
+        raise ClaimError("this item has your verdict already: undo it first")
+    connection.execute(update(claims).where(claims.c.id == claim.id).values(state="skipped"))
+    if not claim.repeat:
+        give_back(connection, claim.item_id)
+    shown = {"shown": progress.c.shown - 1, "swapped": progress.c.swapped - int(claim.order == "BA")}
+    _count(connection, claim, {"skipped": progress.c.skipped + 1} | ({} if claim.repeat else shown))
+    record_event(connection, "skip", now, claim.study_id, claim.rater_id, item=claim.item_id, reason=reason)
+
+
+def reveal(connection: Connection, token: str, now: datetime, rater: int | None = None) -> None:
+    """Record that a rater may now see what was hidden; only after their verdict."""
+    claim = lock_claim(connection, token, rater)
+    if claim.state != "done":
+        raise ClaimError("what is hidden is shown only after your verdict")
+    if claim.revealed is None:
+        connection.execute(update(claims).where(claims.c.id == claim.id).values(revealed=now))
+        record_event(connection, "reveal", now, claim.study_id, claim.rater_id, item=claim.item_id)
+
+
+def record_event(
+    connection: Connection,
+    kind: str,
+    now: datetime,
+    study_id: int | None = None,
+    rater_id: int | None = None,
+    **details: Any,
+) -> None:
+    """Add a line to the trail of who saw, exported or changed what."""
+    row = {"study_id": study_id, "rater_id": rater_id, "kind": kind, "details": details, "created": now}
+    connection.execute(insert(events).values(row))

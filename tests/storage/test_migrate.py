@@ -1,0 +1,124 @@
+"""Migrations: run by themselves, lose nothing, back SQLite up, and refuse a database from the future."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import inspect, text
+
+from judge.domain import StorageError
+from storage import migrate
+from storage.schema import metadata
+from storage.store import Store
+from storage.verdicts import Submission
+
+NEXT = '''"""A later step."""
+import sqlalchemy as sa
+from alembic import op
+revision = "0002"
+down_revision = "0001"
+def upgrade():
+    op.add_column("study", sa.Column("motto", sa.Text()))
+'''
+
+
+@pytest.fixture
+def later_program(monkeypatch, tmp_path: Path) -> None:
+    """Make this the program of a later day, which knows one more step."""
+    folder = tmp_path / "migrations"
+    shutil.copytree(migrate.FOLDER, folder)
+    (folder / "versions" / "v0002_later.py").write_text(NEXT, encoding="utf-8")
+    monkeypatch.setattr(migrate, "FOLDER", folder)
+    monkeypatch.setattr(migrate, "HEAD", "0002")
+
+
+def columns(store: Store) -> set[str]:
+    return {column["name"] for column in inspect(store.engine).get_columns("study")}
+
+
+def test_the_migrations_make_the_schema_that_the_program_uses(store) -> None:
+    with store.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_an_empty_database_of_the_first_schema_is_upgraded(store, database, later_program) -> None:
+    store.close()
+    upgraded = Store.open(database)
+    assert "motto" in columns(upgraded)
+    upgraded.close()
+
+
+def test_a_database_with_verdicts_is_upgraded_and_loses_nothing(store, database, make_study, request) -> None:
+    make_study(3)
+    store.save_verdict(store.claim_next("s", "ana").token, Submission("A"))
+    before = list(store.records("s"))
+    store.close()
+    request.getfixturevalue("later_program")
+    upgraded = Store.open(database)
+    assert list(upgraded.records("s")) == before
+    assert "motto" in columns(upgraded)
+    assert upgraded.claim_next("s", "ana").progress.done == 1
+    upgraded.close()
+    if database.startswith("sqlite"):
+        backup = Store.open(f"sqlite:///{upgraded.backup}") if upgraded.backup else None
+        assert backup is not None
+        assert list(backup.records("s")) == before
+        backup.close()
+
+
+def test_opening_again_changes_nothing_and_makes_no_backup(store, database) -> None:
+    again = Store.open(database)
+    assert again.backup is None
+    again.close()
+
+
+def test_a_database_newer_than_the_program_is_refused_and_left_alone(store, database) -> None:
+    with store.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(StorageError, match=r"newer Accord \(schema 9999.*Nothing was changed"):
+        Store.open(database)
+    with store.engine.connect() as connection:
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "9999"
+
+
+def test_several_processes_may_open_a_new_database_at_once(database) -> None:
+    errors: list[Exception] = []
+
+    def open_it() -> None:
+        try:
+            Store.open(database).close()
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=open_it) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("nonsense", "not a database URL"),
+        ("sqlite://", "in memory"),
+        ("sqlite:////no/such/folder/x.db", "does not exist"),
+        ("mysql://localhost/x", "not supported"),
+        ("postgresql://nobody@127.0.0.1:1/x", "cannot be opened"),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_said_to_be_so(url: str, message: str) -> None:
+    with pytest.raises(StorageError, match=message):
+        Store.open(url)
+
+
+def test_a_file_that_is_no_database_is_said_to_be_so(tmp_path: Path) -> None:
+    (tmp_path / "x.db").write_text("hello " * 1000, encoding="utf-8")
+    with pytest.raises(StorageError, match="cannot be opened"):
+        Store.open(f"sqlite:///{tmp_path / 'x.db'}")
