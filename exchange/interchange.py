@@ -5,7 +5,6 @@ Every complaint names the field; the caller adds the file and the line.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from typing import Any, NoReturn, get_args
 
 from judge.domain import GivenVerdict, InputError, Item, Order, RaterKind, Rubric, Status, Turn
 from judge.rubrics import find_rubric
+from storage.codec import DESCRIPTIONS, encode, item_to_json, rubric_from_json, verdict_to_json
+from storage.raters import LONGEST_NAME
 
 _ITEM_KEYS = (
     "id",
@@ -30,10 +31,22 @@ _ITEM_KEYS = (
     "rubric",
     "tags",
     "metadata",
+    "cluster",
     "verdicts",
 )
-_VERDICT_KEYS = ("rater", "kind", "label", "status", "order", "comment", "seconds", "created", "raw")
-_DESCRIPTIONS = tuple(f"score{score}_description" for score in range(1, 6))
+VERDICT_KEYS = (
+    "rater",
+    "kind",
+    "label",
+    "status",
+    "order",
+    "comment",
+    "confidence",
+    "seconds",
+    "created",
+    "raw",
+    "repeat",
+)
 _LONGEST_ID = 500
 
 
@@ -83,6 +96,7 @@ def _item(value: Mapping[str, Any]) -> Item:
         rubric=_rubric(value),
         tags=_texts(value, "tags"),
         metadata=_metadata(value),
+        cluster=_text(value, "cluster"),
     )
 
 
@@ -131,11 +145,12 @@ def _rubric(value: Mapping[str, Any]) -> Rubric | None:
             raise FieldError("rubric", str(error)) from error
     if not isinstance(found, dict):
         _refuse("rubric", "an object with criteria, or the name of a rubric", found)
-    unknown = [key for key in found if key not in ("criteria", *_DESCRIPTIONS)]
+    unknown = [key for key in found if key not in ("criteria", *DESCRIPTIONS)]
     if unknown:
-        raise FieldError(f"rubric.{unknown[0]}", f"is not known; known: criteria, {', '.join(_DESCRIPTIONS)}")
-    one, two, three, four, five = (_text(found, name, "rubric") or "" for name in _DESCRIPTIONS)
-    return Rubric(_text(found, "criteria", "rubric") or "", (one, two, three, four, five))
+        raise FieldError(f"rubric.{unknown[0]}", f"is not known; known: criteria, {', '.join(DESCRIPTIONS)}")
+    for name in found:
+        _text(found, name, "rubric")
+    return rubric_from_json(found)
 
 
 def _metadata(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,11 +166,13 @@ def _metadata(value: Mapping[str, Any]) -> dict[str, Any]:
 def _verdict(value: Any, where: str) -> GivenVerdict:
     if not isinstance(value, dict):
         _refuse(where, "an object", value)
-    extra = {key: found for key, found in value.items() if key not in _VERDICT_KEYS}
+    extra = {key: found for key, found in value.items() if key not in VERDICT_KEYS}
     _check_plain(extra, where)
     rater = _text(value, "rater", where)
     if not rater or not rater.strip():
         raise FieldError(f"{where}.rater", "is missing: who gave this verdict")
+    if len(rater) > LONGEST_NAME:
+        raise FieldError(f"{where}.rater", f"is longer than {LONGEST_NAME} characters")
     status: Status = _choice(value, "status", get_args(Status), where) or "ok"
     label = value.get("label")
     if isinstance(label, int) and not isinstance(label, bool):
@@ -175,8 +192,24 @@ def _verdict(value: Any, where: str) -> GivenVerdict:
         seconds=_seconds(value, where),
         created=_created(value, where),
         raw=_text(value, "raw", where),
+        repeat=_flag(value, "repeat", where),
+        confidence=_confidence(value, where),
         extra=extra,
     )
+
+
+def _flag(value: Mapping[str, Any], key: str, where: str) -> bool:
+    found = value.get(key, False)
+    if not isinstance(found, bool):
+        _refuse(f"{where}.{key}", "true or false", found)
+    return found
+
+
+def _confidence(value: Mapping[str, Any], where: str) -> int | None:
+    found = value.get("confidence")
+    if found is not None and (isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= 100):
+        _refuse(f"{where}.confidence", "a whole number from 0 to 100", found)
+    return found
 
 
 def _seconds(value: Mapping[str, Any], where: str) -> float | None:
@@ -274,42 +307,7 @@ def _kind(value: Any) -> str:
 
 def record_to_json(record: Record) -> str:
     """Return the line that describes a record: the same bytes for the same record, always."""
-    item = record.item
-    value: dict[str, Any] = {
-        "id": item.id,
-        "conversation": [{"role": turn.role, "content": turn.content} for turn in item.conversation],
-        "response_a": item.response_a,
-        "response_b": item.response_b,
-        "model_a": item.model_a,
-        "model_b": item.model_b,
-        "reference_answer": item.reference_answer,
-        "checklist": list(item.checklist) or None,
-        "rubric": _rubric_json(item.rubric),
-        "tags": list(item.tags) or None,
-        "metadata": dict(item.metadata) or None,
-        "verdicts": [_verdict_json(verdict) for verdict in record.verdicts] or None,
-    }
-    return json.dumps({key: found for key, found in value.items() if found is not None}, ensure_ascii=False)
-
-
-def _rubric_json(rubric: Rubric | None) -> dict[str, str] | None:
-    if rubric is None:
-        return None
-    described = dict(zip(_DESCRIPTIONS, rubric.descriptions, strict=True))
-    return {"criteria": rubric.criteria, **{name: text for name, text in described.items() if text}}
-
-
-def _verdict_json(verdict: GivenVerdict) -> dict[str, Any]:
-    value = {
-        "rater": verdict.rater,
-        "kind": verdict.kind,
-        "label": verdict.label,
-        "order": verdict.order,
-        "comment": verdict.comment,
-        "seconds": verdict.seconds,
-        "created": verdict.created and verdict.created.isoformat().replace("+00:00", "Z"),
-        "raw": verdict.raw,
-        "status": verdict.status if verdict.kind == "judge" or verdict.status != "ok" else None,
-        **verdict.extra,
-    }
-    return {key: found for key, found in value.items() if found is not None}
+    value = item_to_json(record.item)
+    if record.verdicts:
+        value["verdicts"] = [verdict_to_json(verdict) for verdict in record.verdicts]
+    return encode(value)

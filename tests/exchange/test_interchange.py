@@ -43,19 +43,21 @@ KNOWN |= {
     "status",
     "order",
 }
-KNOWN |= {"comment", "seconds", "created", "raw"}
+KNOWN |= {"comment", "seconds", "created", "raw", "repeat", "confidence", "cluster"}
 extra = st.dictionaries(
     text.filter(lambda key: key not in KNOWN), plain.filter(lambda value: value is not None), max_size=2
 )
 times = st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 common = {
-    "rater": word,
+    "rater": word.filter(lambda name: len(name) <= 200),
     "kind": st.sampled_from(["human", "judge"]),
     "order": st.sampled_from(["AB", "BA", None]),
     "comment": st.none() | text,
     "seconds": st.none() | st.floats(0, 1e6),
     "created": st.none() | times,
     "raw": st.none() | text,
+    "repeat": st.booleans(),
+    "confidence": st.none() | st.integers(0, 100),
     "extra": extra,
 }
 verdicts = st.builds(GivenVerdict, label=word, **common) | st.builds(
@@ -76,6 +78,7 @@ records = st.builds(
         rubric=st.none() | st.builds(Rubric, text, st.tuples(text, text, text, text, text)),
         tags=st.lists(text, max_size=2).map(tuple),
         metadata=extra,
+        cluster=st.none() | text,
     ),
     verdicts=st.lists(verdicts, max_size=3).map(tuple),
 )
@@ -121,6 +124,7 @@ BAD = {
     "NUL": ({**GOOD, "response_a": "a\0b"}, "response_a", "NUL"),
     "half a pair": ({**GOOD, "tags": ["\ud800"]}, "tags[0]", "surrogate"),
     "verdict without rater": ({**GOOD, "verdicts": [{"label": "A"}]}, "verdicts[0].rater", "missing"),
+    "an endless name": ({**GOOD, "verdicts": [{**SAID, "rater": "x" * 201}]}, "verdicts[0].rater", "longer"),
     "verdict of a robot": ({**GOOD, "verdicts": [{**SAID, "kind": "robot"}]}, "verdicts[0].kind", "human or judge"),
     "label missing": ({**GOOD, "verdicts": [SAID, {"rater": "b"}]}, "verdicts[1].label", "missing"),
     "label beside failure": ({**GOOD, "verdicts": [{**SAID, "status": "failed"}]}, "verdicts[0].label", "must not"),

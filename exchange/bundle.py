@@ -1,0 +1,97 @@
+"""A study in one zip file: everything that is needed to check it or to go on with it elsewhere.
+
+The same study gives the same bytes: entries are sorted and carry a fixed time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from typing import IO, Any
+
+from exchange.exporting import codebook, csv_lines, interchange_lines, long_rows
+from judge.domain import ORDERS, Study
+from judge.protocol import Protocol, load_version
+from judge.render import render
+from storage.codec import encode, item_from_json
+from storage.store import Store
+
+_TIME = (1980, 1, 1, 0, 0, 0)
+_PACKAGES = ("gradio", "sqlalchemy", "json-repair", "pyyaml")
+
+
+def write_bundle(store: Store, name: str, target: IO[bytes]) -> dict[str, str]:
+    """Write the bundle and return the checksum of each of its files."""
+    study = store.study(name)
+    protocol = load_version(study.protocol)
+    files: dict[str, Iterable[str]] = {
+        "study.json": [_described(study)],
+        **{f"protocols/{each.name}.md": [each.source] for each in _with_twin(protocol)},
+        "items.jsonl": interchange_lines(store, name),
+        "prompts.jsonl": _prompts(store, name, protocol),
+        "calls.jsonl": map(_line, store.calls(name)),
+        "verdicts.jsonl": map(_line, store.all_verdicts(name)),
+        "verdicts.csv": csv_lines(long_rows(store, name)),
+        "codebook.md": [codebook()],
+        "events.jsonl": map(_line, store.events(name)),
+    }
+    sums: dict[str, str] = {}
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, pieces in files.items():
+            sums[path] = _write(archive, path, pieces)
+        listed = "".join(f"{digest}  {path}\n" for path, digest in sums.items())
+        _write(archive, "SHA256SUMS", [listed])
+    return sums
+
+
+def _write(archive: zipfile.ZipFile, path: str, pieces: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    entry = zipfile.ZipInfo(path, _TIME)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    with archive.open(entry, "w", force_zip64=True) as file:
+        for piece in pieces:
+            data = piece.encode()
+            digest.update(data)
+            file.write(data)
+    return digest.hexdigest()
+
+
+def _with_twin(protocol: Protocol) -> Iterator[Protocol]:
+    yield protocol
+    if protocol.without_reference is not None:
+        yield protocol.without_reference
+
+
+def _described(study: Study) -> str:
+    value = {key: found for key, found in asdict(study).items() if key != "protocol"}
+    value["protocol"] = {"name": study.protocol.name, "hash": study.protocol.hash}
+    value["versions"] = {"accord": _version("accord"), **{name: _version(name) for name in _PACKAGES}}
+    return json.dumps(value, ensure_ascii=False, indent=1, default=_plain) + "\n"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # run from a checkout, where Accord itself is not installed
+        return "unknown"
+
+
+def _prompts(store: Store, name: str, protocol: Protocol) -> Iterator[str]:
+    for body, _ in store.records(name):
+        item = item_from_json(json.loads(body))
+        for order in ORDERS if protocol.kind == "pairwise" else ORDERS[:1]:
+            prompt = render(protocol, item, order)
+            described = {"item": item.id, "order": order, "protocol": prompt.protocol, "hash": prompt.hash}
+            yield encode({**described, "sha256": prompt.sha256, "system": prompt.system, "user": prompt.user}) + "\n"
+
+
+def _line(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_plain) + "\n"
+
+
+def _plain(value: Any) -> str:
+    return str(value.isoformat()).replace("+00:00", "Z")

@@ -1,0 +1,263 @@
+"""Importing: every row is checked before anything is stored, then what is new is stored in short transactions."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import IO
+
+from exchange.formats import FORMATS, detect
+from exchange.formats.table import convert_table
+from exchange.interchange import FieldError, Record, record_from_json
+from exchange.rows import Row
+from exchange.sources import has_mojibake, is_table, read_rows, repair_mojibake
+from judge.domain import InputError, ItemError, Study, StudyError
+from judge.protocol import Protocol, find_protocol, load_version
+from judge.render import check_item
+from storage.imports import Added, Prepared, prepare
+from storage.store import Store
+
+BATCH = 250  # items stored in one transaction: few enough that nobody notices the wait
+SHOWN_ERRORS = 20
+TOLD_EVERY = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """What to import, and how to take it."""
+
+    locations: Sequence[str]
+    study: str
+    protocol: Protocol | None = None
+    format: str = "auto"
+    mapping: dict[str, str] = field(default_factory=dict)
+    repair_text: bool = False
+    dry_run: bool = False
+    wanted: int = 3
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOutcome:
+    """What an import found, and what of it was new."""
+
+    study: str
+    protocol: str
+    format: str
+    items: int
+    verdicts: int
+    added: Added
+    dry_run: bool
+    notes: tuple[str, ...] = ()
+
+
+class BadRowsError(InputError):
+    """A file with errors: none of it was imported."""
+
+    def __init__(self, errors: Sequence[InputError], count: int) -> None:
+        more = f"\n… and {count - len(errors)} more" if count > len(errors) else ""
+        listed = "\n".join(map(str, errors))
+        super().__init__(f"nothing was imported: {count} bad {'line' if count == 1 else 'lines'}\n{listed}{more}")
+
+
+def import_files(store: Store, request: ImportRequest, tell: Callable[[str], None]) -> ImportOutcome:
+    """Import files into a study, which is made if it is new; a file with errors imports nothing."""
+    check = _Check(store, request, tell)
+    with tempfile.TemporaryFile() as spool:
+        for batch in _batches(check.prepared()):
+            pickle.dump(batch, spool)
+        if check.wrong:
+            raise BadRowsError(check.errors, check.wrong)
+        if not check.items:
+            raise InputError(f"{', '.join(request.locations)}: no items found: nothing was imported")
+        if not request.dry_run:
+            _store(store, request, check, spool, tell)
+    return check.outcome()
+
+
+def _batches(prepared: Iterator[Prepared]) -> Iterator[list[Prepared]]:
+    while batch := list(itertools.islice(prepared, BATCH)):
+        yield batch
+
+
+def _store(store: Store, request: ImportRequest, check: _Check, spool: IO[bytes], tell: Callable[[str], None]) -> None:
+    if check.study is None:
+        store.create_study(Study(request.study, check.protocol.version, wanted=request.wanted, seed=request.seed))
+    spool.seek(0)
+    stored = 0
+    while stored < check.items:
+        batch: list[Prepared] = pickle.load(spool)  # noqa: S301 (our own file, with no name, written above)
+        check.added += store.add_prepared(request.study, batch)
+        told, stored = stored // TOLD_EVERY, stored + len(batch)
+        if stored // TOLD_EVERY > told:
+            tell(f"stored {stored} of {check.items} items")
+
+
+class _Check:
+    """One pass over the rows, in which everything that may be wrong is found."""
+
+    def __init__(self, store: Store, request: ImportRequest, tell: Callable[[str], None]) -> None:
+        self.store = store
+        self.request = request
+        self.tell = tell
+        self.study = store.find_study(request.study)
+        self.known_protocol = self._known_protocol()
+        self.format = request.format
+        self.errors: list[InputError] = []
+        self.wrong = 0
+        self.items = 0
+        self.verdicts = 0
+        self.added = Added()
+        self.notes: list[str] = []
+        self.mangled: str | None = None
+        self.seen: dict[str, str] = {}
+
+    def _known_protocol(self) -> Protocol | None:
+        if self.study is None:
+            return self.request.protocol
+        kept = load_version(self.study.protocol)
+        if self.request.protocol is not None and self.request.protocol.hash != kept.hash:
+            raise StudyError(
+                f"study {self.study.name!r} asks by {kept.name} ({kept.hash[:21]}…), not by "
+                f"{self.request.protocol.name} as it is now: import into a new study"
+            )
+        return kept
+
+    @property
+    def protocol(self) -> Protocol:
+        """Return the protocol that was named, that the study has, or that suits the first item."""
+        if self.known_protocol is None:
+            raise InputError("no protocol is known yet")
+        return self.known_protocol
+
+    def outcome(self) -> ImportOutcome:
+        """Say what was found."""
+        if self.mangled:
+            self.notes.append(
+                f"{self.mangled}: texts look like UTF-8 read as Windows-1252 (é as Ã©): --repair-text puts them right"
+            )
+        return ImportOutcome(
+            self.request.study,
+            self.protocol.name,
+            self.format,
+            self.items,
+            self.verdicts,
+            self.added,
+            self.request.dry_run,
+            tuple(self.notes),
+        )
+
+    def prepared(self) -> Iterator[Prepared]:
+        """Yield what may be stored; what may not is kept as an error."""
+        for batch in _row_batches(self._converted()):
+            ready = [(row, item) for row in batch for item in self._prepare(row)]
+            known = self._known([item.name for _, item in ready])
+            for row, item in ready:
+                if known.get(item.name, item.hash) != item.hash:
+                    self._refuse(row.refuse(f"id: {item.name!r} is in the study with other content"))
+                elif not self.wrong:
+                    yield item
+
+    def _refuse(self, error: InputError) -> None:
+        self.wrong += 1
+        if len(self.errors) < SHOWN_ERRORS:
+            self.errors.append(error)
+
+    def _known(self, names: list[str]) -> dict[str, str]:
+        return self.store.known_hashes(self.request.study, names) if self.study is not None and names else {}
+
+    def _converted(self) -> Iterator[Row]:
+        rows = self._rows()
+        first = next(rows, None)
+        if first is None:
+            return
+        tables = is_table(self.request.locations[0])
+        if self.format == "auto":
+            self.format = detect(first.value, is_table=tables) or "accord"
+        chained = itertools.chain([first], rows)
+        if self.request.mapping:
+            converted = convert_table(chained, self.request.mapping)
+        else:
+            converted = FORMATS[self.format].convert(chained)
+        for outcome in converted:
+            if isinstance(outcome, InputError):
+                self._refuse(outcome)
+            else:
+                yield outcome
+
+    def _rows(self) -> Iterator[Row]:
+        for location in self.request.locations:
+            for row in read_rows(location):
+                if isinstance(row, InputError):
+                    self._refuse(row)
+                elif self.request.repair_text:
+                    yield replace(row, value=repair_mojibake(row.value))
+                else:
+                    yield row
+
+    def _prepare(self, row: Row) -> Iterable[Prepared]:
+        try:
+            record = record_from_json(row.value)
+        except FieldError as error:
+            self._refuse(row.refuse(str(error)))
+            return
+        if self.known_protocol is None:
+            self.known_protocol = _suited(record)
+            self.notes.append(f"no protocol was named: {self.known_protocol.name} suits the first item")
+        try:
+            for part in _split(record, self.protocol):
+                self._check(part)
+                yield self._counted(part, row)
+        except (FieldError, ItemError) as error:
+            self._refuse(row.refuse(str(error)))
+
+    def _check(self, record: Record) -> None:
+        check_item(self.protocol, record.item)
+        labels = self.protocol.scale.labels
+        for index, verdict in enumerate(record.verdicts):
+            if verdict.label is not None and verdict.label not in labels:
+                raise FieldError(
+                    f"verdicts[{index}].label",
+                    f"{verdict.label!r} is not a label of {self.protocol.name} ({' '.join(labels)})",
+                )
+
+    def _counted(self, record: Record, row: Row) -> Prepared:
+        item = prepare(record.item, record.verdicts)
+        before = self.seen.setdefault(item.name, item.hash)
+        if before != item.hash:
+            raise FieldError("id", f"{item.name!r} stands twice in what is imported, with different content")
+        self.items += 1
+        self.verdicts += len(record.verdicts)
+        if self.mangled is None and not item.body.isascii() and has_mojibake(item.body):
+            self.mangled = f"{row.source}:{row.line}"
+        if self.items % TOLD_EVERY == 0:
+            self.tell(f"checked {self.items} items")
+        return item
+
+
+def _row_batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    while batch := list(itertools.islice(rows, BATCH)):
+        yield batch
+
+
+def _suited(record: Record) -> Protocol:
+    item = record.item
+    family = "prometheus" if item.rubric is not None or item.response_b is None else "wildbench"
+    return find_protocol(f"{family}-{'pairwise' if item.response_b is not None else 'direct'}")
+
+
+def _split(record: Record, protocol: Protocol) -> list[Record]:
+    """Return the record, or under a direct protocol a pair's two responses as two items of one cluster."""
+    item = record.item
+    if protocol.kind == "pairwise" or item.response_b is None:
+        return [record]
+    if record.verdicts:
+        raise FieldError("verdicts", f"a pair becomes two items under {protocol.name}: import its verdicts with those")
+    shared = replace(item, response_b=None, model_b=None, cluster=item.cluster or item.id)
+    return [
+        Record(replace(shared, id=f"{item.id}/a")),
+        Record(replace(shared, id=f"{item.id}/b", response_a=item.response_b, model_a=item.model_b)),
+    ]

@@ -1,0 +1,256 @@
+"""Opening files of any kind we take and giving their rows one by one, with the line each came from.
+
+What cannot be read comes as an `InputError` in place of its row, so that a caller can list every bad line.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from exchange.rows import Row
+from judge.domain import InputError
+
+Stream = IO[bytes] | io.BufferedReader
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
+
+LONGEST_LINE = 50_000_000  # bytes
+LARGEST_DOCUMENT = 500_000_000  # bytes of one JSON document, which has to be held whole
+_BOMB_SIZE, _BOMB_RATIO = 8_000_000, 200
+_TABLES = (".csv", ".tsv", ".parquet")
+# UTF-8 read as Windows-1252: é has become Ã©, a typographic apostrophe â€™.
+_MOJIBAKE = re.compile("Ã[\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|â€[œ™˜\u009d“”¦¢]|ð\u0178")
+
+
+def read_rows(location: str, opener: Callable[[str], IO[bytes]] | None = None) -> Iterator[Row | InputError]:
+    """Yield the rows of one file: JSON Lines, a JSON document, or a table, compressed or not."""
+    try:
+        with _opened(location, opener) as stream:
+            suffix = Path(location.removesuffix(".gz")).suffix.lower()
+            if suffix == ".parquet":
+                yield from _parquet_rows(location, stream)
+            elif suffix in (".csv", ".tsv"):
+                yield from _table_rows(location, stream, "\t" if suffix == ".tsv" else ",")
+            else:
+                yield from _json_rows(location, stream)
+    except InputError as error:
+        yield error
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        yield InputError(f"{location}: is not a complete gzip file: {error}")
+    except OSError as error:
+        yield InputError(f"{location}: cannot be read: {error.strerror or error}")
+
+
+def is_table(location: str) -> bool:
+    """Say whether a file holds a table, whose columns have to be given a meaning."""
+    return location.removesuffix(".gz").lower().endswith(_TABLES)
+
+
+@contextmanager
+def _opened(location: str, opener: Callable[[str], IO[bytes]] | None) -> Iterator[Stream]:
+    with (opener or _open)(location) as stream:
+        yield io.BufferedReader(_Unpacked(location, stream)) if location.endswith(".gz") else stream
+
+
+def _open(location: str) -> IO[bytes]:
+    if location.startswith("hf://"):
+        # Imported here because only a data set on the hub needs it, and it is slow to load.
+        from huggingface_hub import HfFileSystem
+
+        return HfFileSystem().open(location, "rb")  # type: ignore[no-any-return]
+    return Path(location).open("rb")
+
+
+class _Unpacked(io.RawIOBase):
+    """The content of a gzip file; a bomb is refused before it goes off."""
+
+    def __init__(self, location: str, packed: IO[bytes]) -> None:
+        self.location = location
+        self.packed = packed
+        self.content = gzip.GzipFile(fileobj=packed)
+        self.size = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        size = self.content.readinto(buffer)
+        self.size += size
+        if self.size > _BOMB_SIZE and self.size > _BOMB_RATIO * max(1, self.packed.tell()):
+            raise InputError(
+                f"{self.location}: unpacks to {_BOMB_RATIO} times its size and more: unpack it yourself first"
+            )
+        return size
+
+
+def _lines(location: str, stream: Stream) -> Iterator[tuple[int, bytes | InputError]]:
+    number = 0
+    while line := stream.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            yield (
+                number,
+                InputError(f"{location}:{number}: is longer than {LONGEST_LINE // 1_000_000} MB: split the file"),
+            )
+            return
+        yield number, line
+
+
+def _json_rows(location: str, stream: Stream) -> Iterator[Row | InputError]:
+    lines = _lines(location, stream)
+    head: list[tuple[int, bytes | InputError]] = []
+    for number, line in lines:
+        head.append((number, line))
+        if isinstance(line, InputError) or line.strip(b"\xef\xbb\xbf \t\r\n"):
+            break
+    if not head:
+        yield InputError(f"{location}: is empty")
+        return
+    number, first = head[-1]
+    if isinstance(first, InputError):
+        yield first
+    elif (problem := _not_text(location, first)) is not None:
+        yield problem
+    elif not first.strip(b"\xef\xbb\xbf \t\r\n"):
+        yield InputError(f"{location}: is empty")
+    elif _is_json_line(first):
+        yield from _line_rows(location, [(number, first)], lines)
+    else:
+        yield from _document_rows(location, first, number, stream)
+
+
+def _not_text(location: str, first: bytes) -> InputError | None:
+    if first.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return InputError(f"{location}:1: is UTF-16 text: save it as UTF-8")
+    if b"\0" in first[:4096]:
+        return InputError(f"{location}: is a binary file, not JSON: name a .jsonl, .json, .csv, .tsv or .parquet file")
+    return None
+
+
+def _is_json_line(line: bytes) -> bool:
+    text = line.strip(b"\xef\xbb\xbf \t\r\n")
+    return text[:1] == b"{" and (text[-1:] == b"}" or text.count(b'"') > 4)
+
+
+def _line_rows(
+    location: str, head: Iterable[tuple[int, bytes]], rest: Iterable[tuple[int, bytes | InputError]]
+) -> Iterator[Row | InputError]:
+    for source in (head, rest):
+        for number, line in source:
+            if isinstance(line, InputError):
+                yield line
+            elif line.strip():
+                yield _parsed(location, number, line)
+
+
+def _parsed(location: str, number: int, data: bytes) -> Row | InputError:
+    try:
+        return Row(location, number, json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant))
+    except UnicodeDecodeError as error:
+        return InputError(f"{location}:{number}: is not UTF-8 at byte {error.start}: save the file as UTF-8")
+    except json.JSONDecodeError as error:
+        line = number + error.lineno - 1
+        return InputError(f"{location}:{line}: is not JSON at character {error.colno}: {error.msg}")
+    except RecursionError:
+        return InputError(f"{location}:{number}: is nested too deeply")
+    except ValueError as error:
+        return InputError(f"{location}:{number}: is not JSON: {error}")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON value: use null")
+
+
+def _document_rows(location: str, first: bytes, number: int, stream: Stream) -> Iterator[Row | InputError]:
+    data = first + stream.read(LARGEST_DOCUMENT + 1 - len(first))
+    if len(data) > LARGEST_DOCUMENT:
+        yield InputError(f"{location}: is one JSON document of more than 500 MB: make it JSON Lines, one item a line")
+        return
+    whole = _parsed(location, number, data)
+    if isinstance(whole, InputError) or not isinstance(whole.value, list):
+        yield whole
+        return
+    if not whole.value:
+        yield InputError(f"{location}: holds an empty list")
+    for index, value in enumerate(whole.value, 1):
+        yield Row(f"{location}[{index}]", number, value)
+
+
+def _table_rows(location: str, stream: Stream, separator: str) -> Iterator[Row | InputError]:
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    reader = csv.DictReader(text, delimiter=separator, strict=True)
+    csv.field_size_limit(LONGEST_LINE)
+    try:
+        if not reader.fieldnames:
+            yield InputError(f"{location}: is empty: the first line must name the columns")
+            return
+        for values in reader:
+            yield _table_row(location, reader.line_num, values)
+    except UnicodeDecodeError:
+        yield InputError(f"{location}:{reader.line_num + 1}: is not UTF-8: save the file as UTF-8")
+    except csv.Error as error:
+        yield InputError(f"{location}:{reader.line_num}: is not a table: {error}")
+    finally:
+        text.detach()
+
+
+def _table_row(location: str, line: int, values: dict[str | Any, Any]) -> Row | InputError:
+    if None in values:
+        return InputError(f"{location}:{line}: has more cells than the first line has columns")
+    if any(value is None for value in values.values()):
+        return InputError(f"{location}:{line}: has fewer cells than the first line has columns")
+    return Row(location, line, values)
+
+
+def _parquet_rows(location: str, stream: Stream) -> Iterator[Row | InputError]:
+    # Imported here because only a Parquet file needs it, and it is slow to load.
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.ParquetFile(stream)
+        number = 0
+        for batch in table.iter_batches(batch_size=500):
+            for values in batch.to_pylist():
+                number += 1
+                yield Row(location, number, values)
+    except (pa.ArrowException, OSError) as error:
+        yield InputError(f"{location}: is not a Parquet file: {error}")
+
+
+def has_mojibake(text: str) -> bool:
+    """Say whether a text looks like UTF-8 that was read as Windows-1252."""
+    return not text.isascii() and _MOJIBAKE.search(text) is not None
+
+
+def repair_mojibake(value: Any) -> Any:
+    """Return a JSON value with every such text put right; a text that does not fit is left as it is."""
+    if isinstance(value, str):
+        return _repaired(value) if has_mojibake(value) else value
+    if isinstance(value, list):
+        return [repair_mojibake(entry) for entry in value]
+    if isinstance(value, dict):
+        return {repair_mojibake(key): repair_mojibake(entry) for key, entry in value.items()}
+    return value
+
+
+def _repaired(text: str) -> str:
+    try:
+        # Five bytes have no character in Windows-1252 and come through as themselves.
+        data = b"".join(
+            bytes([ord(character)]) if "\x80" <= character <= "\x9f" else character.encode("cp1252")
+            for character in text
+        )
+        return data.decode("utf-8")
+    except (UnicodeEncodeError, UnicodeDecodeError):
+        return text
