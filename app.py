@@ -1,0 +1,384 @@
+"""The door of Accord: the command line, and the start of the server.
+
+Each command parses its arguments, calls one room and prints. Nothing here imports gradio
+before a page is wanted: it takes seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from judge.domain import AccordError, InputError, Prompt, Reading, Verdict
+from judge.protocol import Protocol, find_protocol, list_protocols
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from judge.domain import Item
+    from storage.store import Store
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=False,
+    rich_markup_mode="markdown",
+    help="Accord: people and LLM judges give verdicts on the same responses; you learn how far they agree.\n\n"
+    "With no command it starts the app. Results go to standard output, everything else to standard error. "
+    "Exit status: 0 done, 1 the work failed or is incomplete, 2 the call or its input is wrong.",
+)
+
+ProtocolName = Annotated[
+    str,
+    typer.Option(
+        "--protocol", metavar="NAME|FILE", help="A protocol's name (see `protocols`) or the path of its file."
+    ),
+]
+StudyName = Annotated[str, typer.Option("--study", metavar="NAME", help="The study's name.")]
+DEFAULT_DATABASE = "sqlite:///accord.db"
+DatabaseUrl = Annotated[
+    str,
+    typer.Option(
+        "--database", envvar="ACCORD_DATABASE", metavar="URL", help="sqlite:///FILE or postgresql://user@host/name."
+    ),
+]
+FORMAT_HELP = "accord, wildbench, prometheus, mt-bench, llm-comparator, argilla, label-studio, csv; or auto."
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def own_protocols() -> Path | None:
+    """Return the folder of the user's own protocol files, named by ACCORD_PROTOCOLS."""
+    folder = os.environ.get("ACCORD_PROTOCOLS")
+    return Path(folder) if folder else None
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn what a person can put right into one line on standard error and exit status 2."""
+    try:
+        yield
+    except AccordError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen on.", min=1, max=65535)] = 7860,
+    root_path: Annotated[str, typer.Option(help="The path under which a proxy serves Accord.")] = "",
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the app in a browser.")] = False,
+) -> None:
+    """Start the app and print its address. Stop it with Ctrl-C."""
+    from ui.app import start_server
+
+    with clear_errors():
+        start_server(list_protocols(own_protocols()), host, port, root_path, open_browser)
+
+
+@app.command()
+def render(
+    protocol: ProtocolName,
+    item: Annotated[Path, typer.Option(help="A file with one item in the interchange format.")],
+    order: Annotated[Literal["AB", "BA"], typer.Option(help="The sides as imported (AB) or exchanged (BA).")] = "AB",
+    fold_system: Annotated[
+        bool, typer.Option("--fold-system", help="Put the system message at the front of the user message.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print the exact prompt a judge is sent for an item, and nothing else.
+
+    The digest under `sha256` is that of the user message: `render … | sha256sum` gives the same.
+
+    Example: `python app.py render --protocol wildbench-pairwise --item examples/pairwise.json --order BA`
+    """
+    from judge import render as rendering
+
+    with clear_errors():
+        prompt = rendering.render(find_protocol(protocol, own_protocols()), read_item(item), order)
+    if fold_system:
+        prompt = rendering.fold_system(prompt)
+    for remark in (*prompt.notes, *map(str, prompt.warnings)):
+        typer.echo(f"note: {remark}", err=True)
+    write(prompt_json(prompt) if as_json else prompt.user)
+
+
+@app.command()
+def parse(
+    protocol: ProtocolName,
+    finish_reason: Annotated[
+        str | None, typer.Option(help="Why the judge stopped, as its server said (stop, length, content_filter).")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read a judge's reply from standard input and print its label.
+
+    Exit status 0 when a label was read, 1 otherwise. The label is in the frame the judge saw.
+
+    Example: `echo 'Clear and complete. [RESULT] 4' | python app.py parse --protocol prometheus-direct --json`
+    """
+    from judge.read import read
+
+    with clear_errors():
+        wanted = find_protocol(protocol, own_protocols())
+    reading = read(wanted, sys.stdin.buffer.read().decode("utf-8", "replace"), finish_reason)
+    if as_json:
+        write(reading_json(wanted, reading))
+    elif isinstance(reading, Verdict):
+        write(f"{reading.label}\n")
+    else:
+        typer.echo(f"{reading.status}: {reading.why}", err=True)
+    if not isinstance(reading, Verdict):
+        raise typer.Exit(1)
+
+
+@app.command()
+def protocols(as_json: AsJson = False) -> None:
+    """List the protocols: the built-in ones and those in the folder that ACCORD_PROTOCOLS names."""
+    with clear_errors():
+        found = list_protocols(own_protocols())
+    if as_json:
+        write(json.dumps([protocol_json(protocol) for protocol in found.values()], ensure_ascii=False, indent=1) + "\n")
+        return
+    width = max(map(len, found))
+    for protocol in found.values():
+        write(f"{protocol.name:<{width}}  {' '.join(protocol.scale.labels):<18}  {protocol.title}\n")
+
+
+@app.command("import")
+def import_(
+    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Files to import, or hf://datasets/… paths.")],
+    study: StudyName,
+    protocol: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="The protocol of a new study; by default one that suits.")
+    ] = None,
+    file_format: Annotated[str, typer.Option("--format", metavar="FORMAT", help=FORMAT_HELP)] = "auto",
+    column: Annotated[
+        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="What a table's column means; repeatable.")
+    ] = None,
+    wanted: Annotated[int, typer.Option(help="Verdicts wanted per item, for a new study.", min=1)] = 3,
+    seed: Annotated[int, typer.Option(help="The seed of a new study's shuffles.")] = 0,
+    repair_text: Annotated[bool, typer.Option("--repair-text", help="Put right UTF-8 read as Windows-1252.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and store nothing.")] = False,
+    as_json: AsJson = False,
+    database: DatabaseUrl = DEFAULT_DATABASE,
+) -> None:
+    """Import items, with the verdicts already given on them, into a study.
+
+    A file with errors imports nothing; every bad line is named. Importing the same file again adds nothing.
+
+    Example: `python app.py import examples/*.json --study demo --protocol wildbench-pairwise`
+    """
+    from exchange.formats import FORMATS
+    from exchange.importing import ImportRequest, import_files
+
+    with clear_errors(), opened(database) as store:
+        if file_format not in ("auto", *FORMATS):
+            raise InputError(f"no format named {file_format!r}; known: auto, {', '.join(FORMATS)}")
+        request = ImportRequest(
+            files,
+            study,
+            find_protocol(protocol, own_protocols()) if protocol else None,
+            file_format,
+            mapping(column or []),
+            repair_text,
+            dry_run,
+            wanted,
+            seed,
+        )
+        done = import_files(store, request, lambda line: typer.echo(line, err=True))
+    for note in done.notes:
+        typer.echo(f"note: {note}", err=True)
+    if as_json:
+        write(json.dumps(asdict(done), ensure_ascii=False, indent=1) + "\n")
+        return
+    found = f"{done.items} items with {done.verdicts} verdicts in the files ({done.format})"
+    if dry_run:
+        write(f"{found}; nothing was stored (--dry-run)\n")
+    elif done.added == type(done.added)():
+        write(f"{found}; all of them were in {study!r} already: nothing was added\n")
+    else:
+        write(f"{found}; added {done.added.items} items and {done.added.verdicts} verdicts to {study!r}\n")
+
+
+@app.command()
+def export(
+    study: StudyName,
+    file_format: Annotated[
+        Literal["jsonl", "csv", "parquet"], typer.Option("--format", help="jsonl can be imported again.")
+    ] = "jsonl",
+    out: Annotated[Path | None, typer.Option(help="The file to write; by default standard output.")] = None,
+    database: DatabaseUrl = DEFAULT_DATABASE,
+) -> None:
+    """Write a study: items with their verdicts (jsonl), or one row a verdict (csv, parquet).
+
+    Beside a csv or parquet file, FILE.codebook.md says what every column means.
+    """
+    from exchange.exporting import codebook, csv_lines, interchange_lines, long_rows, write_parquet
+
+    with clear_errors(), opened(database) as store:
+        store.study(study)
+        if file_format == "parquet":
+            if out is None:
+                raise InputError("parquet needs a file: add --out FILE")
+            with created(out) as file:
+                write_parquet(long_rows(store, study), file)
+        else:
+            lines = interchange_lines(store, study) if file_format == "jsonl" else csv_lines(long_rows(store, study))
+            with created(out) as file:
+                file.writelines(line.encode() for line in lines)
+        if out is not None and file_format != "jsonl":
+            out.with_name(f"{out.name}.codebook.md").write_text(codebook(), encoding="utf-8")
+        store.record_event("export", study, format=file_format)
+
+
+@app.command()
+def bundle(
+    study: StudyName,
+    out: Annotated[Path, typer.Option(help="The zip file to write.")],
+    database: DatabaseUrl = DEFAULT_DATABASE,
+) -> None:
+    """Write everything of a study into one zip file: items, prompts, calls, verdicts, events, settings, checksums."""
+    from exchange.bundle import write_bundle
+
+    with clear_errors(), opened(database) as store:
+        store.study(study)
+        with created(out) as file:
+            sums = write_bundle(store, study, file)
+        store.record_event("export", study, format="bundle")
+    write("".join(f"{digest}  {path}\n" for path, digest in sums.items()))
+
+
+@contextmanager
+def opened(database: str) -> Iterator[Store]:
+    """Open the database and let it go again."""
+    from storage.store import Store
+
+    store = Store.open(database)
+    if store.backup:
+        typer.echo(f"note: the database was upgraded; a copy as it was is in {store.backup}", err=True)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def created(path: Path | None) -> Iterator[IO[bytes]]:
+    """Give a file that appears under its name only when it is complete; standard output without a name."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with unfinished.open("wb") as file:
+            yield file
+        unfinished.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def mapping(pairs: list[str]) -> dict[str, str]:
+    """Return what `--map FIELD=COLUMN` says."""
+    wrong = [pair for pair in pairs if not all(pair.partition("=")[::2])]
+    if wrong:
+        raise InputError(f"--map {wrong[0]!r}: write FIELD=COLUMN, such as --map response_a=answer1")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def read_item(path: Path) -> Item:
+    """Return the one item that a file holds."""
+    from exchange.interchange import FieldError, record_from_json
+
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+    try:
+        return record_from_json(json.loads(text)).item
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: is not one item in JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is not one item in JSON: {error}") from error
+    except FieldError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def prompt_json(prompt: Prompt) -> str:
+    """Return a prompt as JSON for programs."""
+    value = {
+        "protocol": prompt.protocol,
+        "order": prompt.order,
+        "system": prompt.system,
+        "user": prompt.user,
+        "sha256": prompt.sha256,
+        "hash": prompt.hash,
+        "spans": [asdict(span) for span in prompt.spans],
+        "warnings": [{**asdict(found), "message": str(found)} for found in prompt.warnings],
+        "notes": list(prompt.notes),
+    }
+    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+
+
+def reading_json(protocol: Protocol, reading: Reading) -> str:
+    """Return what was read from a reply as JSON for programs."""
+    if isinstance(reading, Verdict):
+        label, step, span, why = reading.label, reading.step, [reading.start, reading.end], None
+    else:
+        label, step, span, why = None, None, None, reading.why
+    value = {
+        "protocol": protocol.name,
+        "status": reading.status,
+        "label": label,
+        "value": None if label is None else protocol.scale.value(label),
+        "step": step,
+        "span": span,
+        "why": why,
+        "parts": dict(reading.parts),
+    }
+    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+
+
+def protocol_json(protocol: Protocol) -> dict[str, object]:
+    """Return what a program may want to know of a protocol."""
+    return {
+        "name": protocol.name,
+        "title": protocol.title,
+        "kind": protocol.kind,
+        "hash": protocol.hash,
+        "scale": [asdict(point) for point in protocol.scale.points],
+        "fields": list(protocol.fields),
+        "answer": {protocol.answer.form: protocol.answer.text},
+        "system": protocol.system,
+        "request": dict(protocol.request),
+    }
+
+
+def write(text: str) -> None:
+    """Write text to standard output byte for byte: no platform may add to it."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
+    sys.stdout.buffer.flush()
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; with no command, start the app."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words or (words[0].startswith("-") and words[0] not in ("--help", "-h")):
+        words = ["serve", *words]
+    app(words, prog_name="python app.py")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""A real Chromium, a real server, and pages that fail on any error or any request to another host."""
+
+import asyncio
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+from install import find_chromium
+from playwright.sync_api import sync_playwright
+
+from judge.protocol import list_protocols
+from ui.app import build_app
+from ui.theme import LAUNCH
+
+# Chromium must stay as silent as the pages: no look for updates, no sync.
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture(scope="session")
+def address():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    blocks = asyncio.run(launch(port))
+    yield f"http://127.0.0.1:{port}"
+    blocks.close(verbose=False)
+
+
+async def launch(port):
+    # In a running event loop: without one gradio makes loops of its own and never closes them.
+    blocks = build_app(list_protocols())
+    blocks.launch(**LAUNCH, server_name="127.0.0.1", server_port=port, prevent_thread_lock=True, quiet=True)
+    return blocks
+
+
+@pytest.fixture(scope="session")
+def chromium(address):
+    """Return a browser that keeps its cache, after the server: Playwright's event loop bars any other."""
+    path = find_chromium()
+    if path is None:
+        pytest.skip("there is no Chromium: run `python tests/browser/install.py` and see what it says")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium, address):
+    """Return a function that opens the app; at the end, whatever went wrong on a page fails the test."""
+    pages, problems = [], []
+
+    def open_one(query="", width=1440, height=900):
+        page = chromium.new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+        page.on("console", lambda line: line.type == "error" and problems.append(f"console: {line.text}"))
+        page.on("dialog", lambda dialog: (problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda request: is_foreign(request.url) and problems.append(f"request: {request.url}"))
+        page.goto(address + query)
+        page.locator("#reading .chip").first.wait_for()
+        return page
+
+    def is_foreign(url):
+        return urlsplit(url).scheme not in ("data", "blob") and not url.startswith(f"{address}/")
+
+    yield open_one
+    for page in pages:
+        page.close()
+    assert problems == []
