@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import IO
+from typing import IO, TypeVar
 
 from exchange.formats import FORMATS, detect
 from exchange.formats.table import convert_table
@@ -20,7 +22,9 @@ from judge.render import check_item
 from storage.imports import Added, Prepared, prepare
 from storage.store import Store
 
-BATCH = 250  # items stored in one transaction: few enough that nobody notices the wait
+Thing = TypeVar("Thing")
+
+BATCH = 500  # items stored in one transaction: few enough that nobody notices the wait
 SHOWN_ERRORS = 20
 TOLD_EVERY = 10_000
 
@@ -66,7 +70,7 @@ class BadRowsError(InputError):
 def import_files(store: Store, request: ImportRequest, tell: Callable[[str], None]) -> ImportOutcome:
     """Import files into a study, which is made if it is new; a file with errors imports nothing."""
     check = _Check(store, request, tell)
-    with tempfile.TemporaryFile() as spool:
+    with closing(check.seen.file), tempfile.TemporaryFile() as spool:
         for batch in _batches(check.prepared()):
             pickle.dump(batch, spool)
         if check.wrong:
@@ -78,8 +82,8 @@ def import_files(store: Store, request: ImportRequest, tell: Callable[[str], Non
     return check.outcome()
 
 
-def _batches(prepared: Iterator[Prepared]) -> Iterator[list[Prepared]]:
-    while batch := list(itertools.islice(prepared, BATCH)):
+def _batches(stream: Iterator[Thing]) -> Iterator[list[Thing]]:
+    while batch := list(itertools.islice(stream, BATCH)):
         yield batch
 
 
@@ -113,7 +117,7 @@ class _Check:
         self.added = Added()
         self.notes: list[str] = []
         self.mangled: str | None = None
-        self.seen: dict[str, str] = {}
+        self.seen = _Seen()
 
     def _known_protocol(self) -> Protocol | None:
         if self.study is None:
@@ -152,11 +156,14 @@ class _Check:
 
     def prepared(self) -> Iterator[Prepared]:
         """Yield what may be stored; what may not is kept as an error."""
-        for batch in _row_batches(self._converted()):
+        for batch in _batches(self._converted()):
             ready = [(row, item) for row in batch for item in self._prepare(row)]
             known = self._known([item.name for _, item in ready])
+            seen = self.seen.add([item for _, item in ready])
             for row, item in ready:
-                if known.get(item.name, item.hash) != item.hash:
+                if seen[item.name] != item.hash:
+                    self._refuse(row.refuse(f"id: {item.name!r} stands twice in the files, with different content"))
+                elif known.get(item.name, item.hash) != item.hash:
                     self._refuse(row.refuse(f"id: {item.name!r} is in the study with other content"))
                 elif not self.wrong:
                     yield item
@@ -226,9 +233,6 @@ class _Check:
 
     def _counted(self, record: Record, row: Row) -> Prepared:
         item = prepare(record.item, record.verdicts)
-        before = self.seen.setdefault(item.name, item.hash)
-        if before != item.hash:
-            raise FieldError("id", f"{item.name!r} stands twice in what is imported, with different content")
         self.items += 1
         self.verdicts += len(record.verdicts)
         if self.mangled is None and not item.body.isascii() and has_mojibake(item.body):
@@ -238,9 +242,22 @@ class _Check:
         return item
 
 
-def _row_batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    while batch := list(itertools.islice(rows, BATCH)):
-        yield batch
+class _Seen:
+    """The content hashes of the ids met so far, in a temporary file: millions of them must not fill the memory."""
+
+    def __init__(self) -> None:
+        self.file = sqlite3.connect("")
+        self.file.execute("CREATE TABLE seen (name TEXT PRIMARY KEY, hash TEXT) WITHOUT ROWID")
+
+    def add(self, batch: Sequence[Prepared]) -> dict[str, str]:
+        """Remember a batch and return, for each of its ids, the hash it was first met with."""
+        self.file.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?)", [(item.name, item.hash) for item in batch])
+        marks = ", ".join("?" * len(batch))
+        found = self.file.execute(
+            f"SELECT name, hash FROM seen WHERE name IN ({marks})",  # noqa: S608 (question marks only)
+            [item.name for item in batch],
+        )
+        return dict(found.fetchall())
 
 
 def _suited(record: Record) -> Protocol:

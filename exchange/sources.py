@@ -155,7 +155,7 @@ def _line_rows(
 
 def _parsed(location: str, number: int, data: bytes) -> Row | InputError:
     try:
-        return Row(location, number, json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant))
+        return Row(location, number, _DECODER.decode(data.decode().removeprefix("\ufeff")))
     except UnicodeDecodeError as error:
         return InputError(f"{location}:{number}: is not UTF-8 at byte {error.start}: save the file as UTF-8")
     except json.JSONDecodeError as error:
@@ -169,6 +169,9 @@ def _parsed(location: str, number: int, data: bytes) -> Row | InputError:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON value: use null")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _document_rows(location: str, first: bytes, number: int, stream: Stream) -> Iterator[Row | InputError]:

@@ -17,8 +17,9 @@ from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, s
 
 from judge.domain import Claim, NothingToDo, Order, Progress
 from storage.codec import item_from_json
-from storage.raters import add_if_absent, rater_id_of
-from storage.schema import claims, items, progress, verdicts
+from storage.counts import add_counts, lock_counts, move_cursor
+from storage.raters import rater_id_of
+from storage.schema import UtcTime, claims, items, verdicts
 from storage.shuffle import shuffle_key, shuffled
 from storage.studies import StudyRow
 
@@ -56,15 +57,34 @@ class Asking:
         return shuffle_key(self.study.study.seed, self.study.study.name, self.rater)
 
 
+_EXPIRED = and_(
+    claims.c.study_id == bindparam("study"),
+    claims.c.state == "open",
+    claims.c.expires < bindparam("now", type_=UtcTime),
+)
+_ANY_DUE = select(exists().where(_EXPIRED))
+_DUE = (
+    select(claims.c.id, claims.c.item_id, claims.c.repeat)
+    .where(_EXPIRED)
+    .order_by(claims.c.item_id)
+    .with_for_update(skip_locked=True)
+)
+_TAKE = update(items).where(items.c.id == bindparam("item"), items.c.free > 0).values(free=items.c.free - 1)
+_GIVE_BACK = update(items).where(items.c.id == bindparam("item")).values(free=items.c.free + 1)
+_HELD = (
+    select(claims)
+    .where(claims.c.study_id == bindparam("study"), claims.c.rater_id == bindparam("rater"), claims.c.state == "open")
+    .order_by(claims.c.id)
+    .limit(1)
+)
+_RENEW = update(claims).where(claims.c.id == bindparam("claim")).values(expires=bindparam("until"))
+_INSERT = insert(claims)
+_BODY = select(items.c.body).where(items.c.id == bindparam("item"))
+
+
 def expire_claims(connection: Connection, study_id: int, now: datetime) -> int:
     """Return the places of claims whose time is up to the queue; say how many there were."""
-    due = (
-        select(claims.c.id, claims.c.item_id, claims.c.repeat)
-        .where(claims.c.study_id == study_id, claims.c.state == "open", claims.c.expires < now)
-        .order_by(claims.c.item_id)
-        .with_for_update(skip_locked=True)
-    )
-    rows = connection.execute(due).all()
+    rows = connection.execute(_DUE, {"study": study_id, "now": now}).all()
     for row in rows:
         connection.execute(update(claims).where(claims.c.id == row.id).values(state="expired"))
         if not row.repeat:
@@ -74,25 +94,23 @@ def expire_claims(connection: Connection, study_id: int, now: datetime) -> int:
 
 def any_expired(connection: Connection, study_id: int, now: datetime) -> bool:
     """Say whether a claim's time is up."""
-    due = exists().where(claims.c.study_id == study_id, claims.c.state == "open", claims.c.expires < now)
-    return bool(connection.execute(select(due)).scalar())
+    return bool(connection.execute(_ANY_DUE, {"study": study_id, "now": now}).scalar())
 
 
 def take_place(connection: Connection, item_id: int) -> bool:
     """Take one of an item's free places, if there is one: the one write that decides."""
-    taken = update(items).where(items.c.id == item_id, items.c.free > 0).values(free=items.c.free - 1)
-    return connection.execute(taken).rowcount == 1
+    return connection.execute(_TAKE, {"item": item_id}).rowcount == 1
 
 
 def give_back(connection: Connection, item_id: int) -> None:
     """Return a place to the queue."""
-    connection.execute(update(items).where(items.c.id == item_id).values(free=items.c.free + 1))
+    connection.execute(_GIVE_BACK, {"item": item_id})
 
 
 def claim_next(connection: Connection, study: StudyRow, rater: str, now: datetime) -> Claim | NothingToDo:
     """Give a rater the item they hold already, a hidden repeat that is due, or the next free item in their shuffle."""
     rater_id = rater_id_of(connection, "human", rater)
-    counts = _lock_counts(connection, study.id, rater_id)
+    counts = lock_counts(connection, study.id, rater_id)
     asking = Asking(study, rater, rater_id, now, counts)
     if held := _held_claim(connection, asking):
         return _renewed(connection, asking, held)
@@ -110,32 +128,19 @@ def claim_next(connection: Connection, study: StudyRow, rater: str, now: datetim
     return NothingToDo(_why_nothing(connection, asking), asking.progress)
 
 
-def _lock_counts(connection: Connection, study_id: int, rater_id: int) -> Row[Any]:
-    """Return the rater's counts, holding them so that two requests of one rater wait for each other."""
-    mine = and_(progress.c.study_id == study_id, progress.c.rater_id == rater_id)
-    row = connection.execute(select(progress).where(mine).with_for_update()).one_or_none()
-    if row is not None:
-        return row
-    add_if_absent(connection, progress, study_id=study_id, rater_id=rater_id)
-    return connection.execute(select(progress).where(mine).with_for_update()).one()
-
-
 def _held_claim(connection: Connection, asking: Asking) -> Mapping[str, Any] | None:
-    mine = select(claims).where(
-        claims.c.study_id == asking.study.id, claims.c.rater_id == asking.rater_id, claims.c.state == "open"
-    )
-    row = connection.execute(mine.order_by(claims.c.id).limit(1)).mappings().one_or_none()
+    row = connection.execute(_HELD, asking.who).mappings().one_or_none()
     return None if row is None else {str(name): value for name, value in row.items()}
 
 
 def _renewed(connection: Connection, asking: Asking, held: Mapping[str, Any]) -> Claim:
     expires = asking.now + timedelta(seconds=asking.study.study.claim_seconds)
-    connection.execute(update(claims).where(claims.c.id == held["id"]).values(expires=expires))
+    connection.execute(_RENEW, {"claim": held["id"], "until": expires})
     return _shown(connection, asking, {**held, "expires": expires})
 
 
 def _shown(connection: Connection, asking: Asking, claim: Mapping[str, Any]) -> Claim:
-    body = connection.execute(select(items.c.body).where(items.c.id == claim["item_id"])).scalar_one()
+    body = connection.execute(_BODY, {"item": claim["item_id"]}).scalar_one()
     return Claim(
         token=claim["token"],
         study=asking.study.study.name,
@@ -199,13 +204,8 @@ def _next_free(connection: Connection, asking: Asking, cursor: int) -> tuple[Row
 
 def _claim_item(connection: Connection, asking: Asking, item: Row[*tuple[Any, ...]], cursor: int) -> Claim:
     order = item.seen or _side(asking, item.id)
-    changed = {
-        "cursor": cursor,
-        "shuffled": asking.study.study.items,
-        "shown": progress.c.shown + 1,
-        "swapped": progress.c.swapped + int(order == "BA"),
-    }
-    _count(connection, asking, **changed)
+    move_cursor(connection, asking.study.id, asking.rater_id, cursor, asking.study.study.items)
+    add_counts(connection, asking.study.id, asking.rater_id, shown=1, swapped=int(order == "BA"))
     return _insert_claim(connection, asking, item.id, order, repeat=False)
 
 
@@ -232,13 +232,8 @@ def _insert_claim(connection: Connection, asking: Asking, item_id: int, order: O
         "created": asking.now,
         "expires": asking.now + timedelta(seconds=asking.study.study.claim_seconds),
     }
-    connection.execute(insert(claims).values(row))
+    connection.execute(_INSERT, row)
     return _shown(connection, asking, row)
-
-
-def _count(connection: Connection, asking: Asking, **changed: Any) -> None:
-    mine = and_(progress.c.study_id == asking.study.id, progress.c.rater_id == asking.rater_id)
-    connection.execute(update(progress).where(mine).values(changed))
 
 
 def _due_repeat(connection: Connection, asking: Asking) -> Row[Any] | None:

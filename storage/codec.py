@@ -9,6 +9,7 @@ from typing import Any
 
 from judge.domain import GivenVerdict, Item, Point, Rubric, Scale, Turn, content_hash
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 DESCRIPTIONS = tuple(f"score{score}_description" for score in range(1, 6))
 
 
@@ -92,7 +93,7 @@ def scale_from_json(value: list[dict[str, Any]]) -> Scale:
 
 def encode(value: Any) -> str:
     """Return JSON text: the same text for the same value, always."""
-    return json.dumps(value, ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
 def item_hash(body: str) -> str:

@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, and_, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from judge.domain import GivenVerdict, InputError, Item, RaterKind, content_hash
 from storage.codec import encode, item_hash, item_to_json, verdict_to_json
-from storage.raters import add_if_absent, rater_id_of
-from storage.schema import calls, items, progress, studies, verdicts
+from storage.counts import add_counts, lock_counts
+from storage.raters import rater_id_of
+from storage.schema import calls, items, studies, verdicts
 from storage.studies import StudyRow
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """An item ready to be stored: everything that can be worked out without the database."""
 
     name: str
@@ -58,7 +58,8 @@ def add_prepared(connection: Connection, study: StudyRow, batch: Sequence[Prepar
     for prepared in batch:
         if known.get(prepared.name, prepared.hash) != prepared.hash:
             raise InputError(f"item {prepared.name!r} is in the study with other content: nothing of it was changed")
-    fresh = [prepared for prepared in batch if prepared.name not in known]
+    # The same item may stand on several lines, each with other verdicts.
+    fresh = list({prepared.name: prepared for prepared in batch if prepared.name not in known}.values())
     _insert_items(connection, study, fresh)
     judged = [prepared for prepared in batch if prepared.verdicts]
     if not judged:
@@ -129,6 +130,7 @@ class _Verdicts:
             digest = content_hash("verdict", described, str(seen[described]))
             seen[described] += 1
             if (item_id, digest) not in stored:
+                stored.add((item_id, digest))
                 yield self._row(item_id, verdict, digest)
 
     def _row(self, item_id: int, verdict: GivenVerdict, digest: str) -> dict[str, Any]:
@@ -177,9 +179,8 @@ class _Verdicts:
                 update(items).where(items.c.id.in_(found)).values(free=items.c.free - taken),
             )
         for rater_id, done in Counter(rater_id for _, rater_id in given).items():
-            add_if_absent(self.connection, progress, study_id=self.study.id, rater_id=rater_id)
-            mine = and_(progress.c.study_id == self.study.id, progress.c.rater_id == rater_id)
-            self.connection.execute(update(progress).where(mine).values(done=progress.c.done + done))
+            lock_counts(self.connection, self.study.id, rater_id)
+            add_counts(self.connection, self.study.id, rater_id, done=done)
 
 
 def _inverted(counts: Counter[int]) -> dict[int, list[int]]:

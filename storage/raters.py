@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from judge.domain import InputError, RaterKind
 from storage.schema import raters
 
 LONGEST_NAME = 200
+_KNOWN = select(raters.c.id).where(raters.c.kind == bindparam("kind"), raters.c.name == bindparam("name"))
 
 
 def rater_id_of(connection: Connection, kind: RaterKind, name: str) -> int:
     """Return the number of this rater, storing them if they are new."""
     if not name.strip() or len(name) > LONGEST_NAME:
         raise InputError(f"a rater needs a name of at most {LONGEST_NAME} characters")
-    known = select(raters.c.id).where(raters.c.kind == kind, raters.c.name == name)
-    found = connection.execute(known).scalar()
+    found = connection.execute(_KNOWN, {"kind": kind, "name": name}).scalar()
     if found is None:
         add_if_absent(connection, raters, kind=kind, name=name)
-        found = connection.execute(known).scalar_one()
+        found = connection.execute(_KNOWN, {"kind": kind, "name": name}).scalar_one()
     return int(found)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +17,7 @@ from storage.engine import WRITE, open_engine
 from storage.imports import Added, Prepared
 from storage.migrate import migrate
 from storage.raters import rater_id_of
+from storage.turns import FairLock
 from storage.verdicts import Submission
 
 Result = TypeVar("Result")
@@ -36,7 +36,7 @@ class Store:
         self.clock = clock
         self.backup: Path | None = None
         # SQLite has one writer at a time: threads of one process queue here, in order, instead of polling its lock.
-        self._one_writer = threading.Lock() if engine.dialect.name == "sqlite" else None
+        self._one_writer = FairLock() if engine.dialect.name == "sqlite" else nullcontext()
 
     @classmethod
     def open(cls, database: str, clock: Callable[[], datetime] = _now) -> Store:
@@ -59,21 +59,19 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Give a connection that sees one state of the database throughout."""
-        options = {} if self._one_writer is not None else {"isolation_level": "REPEATABLE READ"}
+        options = {} if self.engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
         with self.engine.connect().execution_options(**options) as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a connection whose changes are all kept when the block ends, or none."""
-        if self._one_writer is not None:
-            self._one_writer.acquire()
-        try:
-            with self.engine.connect().execution_options(**{WRITE: True}) as connection, connection.begin():
-                yield connection
-        finally:
-            if self._one_writer is not None:
-                self._one_writer.release()
+        with (
+            self._one_writer,
+            self.engine.connect().execution_options(**{WRITE: True}) as connection,
+            connection.begin(),
+        ):
+            yield connection
 
     def _write(self, work: Callable[[Connection], Result]) -> Result:
         """Do a piece of work in one transaction, again when the database broke a tie between two of them."""

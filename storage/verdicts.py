@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, exists, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, exists, insert, select, update
 
 from judge.domain import ClaimError, Saved
 from storage.claims import HELD, give_back, take_place
 from storage.codec import scale_from_json
-from storage.schema import claims, events, progress, protocols, studies, verdicts
+from storage.counts import add_counts, lock_counts
+from storage.schema import claims, events, protocols, studies, verdicts
 
 WITHDRAWN = "withdrawn"
 
@@ -71,10 +72,13 @@ def _append(
         "stored": now,
         **given,
     }
-    verdict_id = connection.execute(insert(verdicts).values(row).returning(verdicts.c.id)).scalar_one()
+    verdict_id = connection.execute(_INSERT, row).scalar_one()
     return Saved(int(verdict_id), now, given.get("label"), row["revision"])
 
 
+_INSERT = insert(verdicts).returning(verdicts.c.id)
+_LAST = select(verdicts).where(verdicts.c.claim_id == bindparam("claim")).order_by(verdicts.c.id.desc()).limit(1)
+_SET_STATE = update(claims).where(claims.c.id == bindparam("claim")).values(state=bindparam("to"))
 _CLAIM = (
     select(claims, protocols.c.scale)
     .join(studies, studies.c.id == claims.c.study_id)
@@ -91,8 +95,7 @@ def lock_claim(connection: Connection, token: str, rater: int | None) -> Row[Any
     if connection.dialect.name == "sqlite":
         return claim  # there the whole transaction holds the one write lock
     # Counts before claim before item, as everywhere: a fixed order of locks cannot deadlock.
-    mine = and_(progress.c.study_id == claim.study_id, progress.c.rater_id == claim.rater_id)
-    connection.execute(select(progress.c.done).where(mine).with_for_update())
+    lock_counts(connection, claim.study_id, claim.rater_id)
     return connection.execute(_CLAIM.with_for_update(of=claims), {"token": token}).one()
 
 
@@ -104,8 +107,7 @@ def _unswapped(claim: Row[Any], label: str) -> str:
 
 
 def _last_verdict(connection: Connection, claim_id: int) -> Row[Any] | None:
-    newest = select(verdicts).where(verdicts.c.claim_id == claim_id).order_by(verdicts.c.id.desc()).limit(1)
-    return connection.execute(newest).one_or_none()
+    return connection.execute(_LAST, {"claim": claim_id}).one_or_none()
 
 
 def _same(last: Row[Any], label: str, sent: Submission) -> bool:
@@ -128,16 +130,15 @@ def _take_again(connection: Connection, claim: Row[Any]) -> None:
 
 
 def _finish(connection: Connection, claim: Row[Any]) -> None:
-    connection.execute(update(claims).where(claims.c.id == claim.id).values(state="done"))
-    counted: dict[str, Any] = {"repeats": progress.c.repeats + 1} if claim.repeat else {"done": progress.c.done + 1}
-    if claim.state == "skipped":
-        counted["skipped"] = progress.c.skipped - 1
-    _count(connection, claim, counted)
-
-
-def _count(connection: Connection, claim: Row[Any], changed: dict[str, Any]) -> None:
-    mine = and_(progress.c.study_id == claim.study_id, progress.c.rater_id == claim.rater_id)
-    connection.execute(update(progress).where(mine).values(changed))
+    connection.execute(_SET_STATE, {"claim": claim.id, "to": "done"})
+    add_counts(
+        connection,
+        claim.study_id,
+        claim.rater_id,
+        done=int(not claim.repeat),
+        repeats=int(claim.repeat),
+        skipped=-int(claim.state == "skipped"),
+    )
 
 
 def undo_verdict(connection: Connection, token: str, now: datetime, rater: int | None = None) -> Saved:
@@ -150,11 +151,7 @@ def undo_verdict(connection: Connection, token: str, now: datetime, rater: int |
     length = connection.execute(select(studies.c.claim_seconds).where(studies.c.id == claim.study_id)).scalar_one()
     reopened = {"state": "open", "expires": now + timedelta(seconds=length)}
     connection.execute(update(claims).where(claims.c.id == claim.id).values(reopened))
-    _count(
-        connection,
-        claim,
-        {"repeats": progress.c.repeats - 1} if claim.repeat else {"done": progress.c.done - 1},
-    )
+    add_counts(connection, claim.study_id, claim.rater_id, done=-int(not claim.repeat), repeats=-int(claim.repeat))
     return saved
 
 
@@ -165,11 +162,12 @@ def skip_item(connection: Connection, token: str, reason: str, now: datetime, ra
         return
     if claim.state == "done":
         raise ClaimError("this item has your verdict already: undo it first")
-    connection.execute(update(claims).where(claims.c.id == claim.id).values(state="skipped"))
-    if not claim.repeat:
+    connection.execute(_SET_STATE, {"claim": claim.id, "to": "skipped"})
+    add_counts(connection, claim.study_id, claim.rater_id, skipped=int(not claim.repeat))
+    if not claim.repeat:  # what was not answered does not count towards the balance of the sides
         give_back(connection, claim.item_id)
-    shown = {"shown": progress.c.shown - 1, "swapped": progress.c.swapped - int(claim.order == "BA")}
-    _count(connection, claim, {"skipped": progress.c.skipped + 1} | ({} if claim.repeat else shown))
+        swapped = int(claim.order == "BA")
+        add_counts(connection, claim.study_id, claim.rater_id, shown=-1, swapped=-swapped)
     record_event(connection, "skip", now, claim.study_id, claim.rater_id, item=claim.item_id, reason=reason)
 
 

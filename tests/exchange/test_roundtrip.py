@@ -126,6 +126,15 @@ def test_new_verdicts_on_known_items_are_added_once(store, tmp_path: Path) -> No
     assert [given.rater for _, all_given in store.records("s") for given in all_given] == ["ana", "ben"]
 
 
+def test_an_item_may_stand_on_several_lines_with_a_verdict_each(store, tmp_path: Path) -> None:
+    line = {"id": "q", "instruction": "Why?", "response_a": "x", "response_b": "y"}
+    said = [{"rater": name, "kind": "human", "label": "A"} for name in ("ana", "ben", "ana")]
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps({**line, "verdicts": [each]}) + "\n" for each in said), encoding="utf-8")
+    imported(store, path)
+    assert [given.rater for _, all_given in store.records("s") for given in all_given] == ["ana", "ben"]
+
+
 def test_a_judge_that_said_the_same_twice_said_it_twice(store, tmp_path: Path) -> None:
     said = {"rater": "gpt", "kind": "judge", "label": "A", "status": "ok", "order": "AB", "raw": "…"}
     path = tmp_path / "in.jsonl"
