@@ -5,7 +5,7 @@ ENV := .venv
 BIN := $(ENV)/bin
 CODE := app.py judge exchange storage ui tests benchmarks
 
-.PHONY: run test check lock clean
+.PHONY: run test check soak bench lock clean
 
 run: $(ENV)/.ready ## Start the app and print its address
 	$(BIN)/python app.py serve
@@ -17,6 +17,12 @@ check: $(ENV)/.ready-dev
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
+
+soak: $(ENV)/.ready-dev ## The load and fault tests at full size: many minutes
+	ACCORD_SOAK=full $(BIN)/python -m pytest tests/storage/test_load.py
+
+bench: $(ENV)/.ready ## The benchmarks, as ratios in one run
+	for name in start reading storing; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 lock: $(BIN)/uv ## Write the exact versions that everyone installs
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements.txt

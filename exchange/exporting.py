@@ -73,7 +73,7 @@ def long_rows(store: Store, study: str) -> Iterator[dict[str, Any]]:
 def csv_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Yield a table for spreadsheets; a cell that one would run as a formula is made inert, and import undoes it."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
+    writer = csv.writer(buffer, lineterminator="\r\n")  # a cell with either of the two is then put in quotes
     for values in _with_header(rows):
         writer.writerow([neutralised(_cell(value)) for value in values])
         yield buffer.getvalue()

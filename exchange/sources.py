@@ -11,7 +11,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -32,10 +32,10 @@ _TABLES = (".csv", ".tsv", ".parquet")
 _MOJIBAKE = re.compile("Ã[\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|â€[œ™˜\u009d“”¦¢]|ð\u0178")
 
 
-def read_rows(location: str, opener: Callable[[str], IO[bytes]] | None = None) -> Iterator[Row | InputError]:
+def read_rows(location: str) -> Iterator[Row | InputError]:
     """Yield the rows of one file: JSON Lines, a JSON document, or a table, compressed or not."""
     try:
-        with _opened(location, opener) as stream:
+        with _opened(location) as stream:
             suffix = Path(location.removesuffix(".gz")).suffix.lower()
             if suffix == ".parquet":
                 yield from _parquet_rows(location, stream)
@@ -57,18 +57,22 @@ def is_table(location: str) -> bool:
 
 
 @contextmanager
-def _opened(location: str, opener: Callable[[str], IO[bytes]] | None) -> Iterator[Stream]:
-    with (opener or _open)(location) as stream:
+def _opened(location: str) -> Iterator[Stream]:
+    with _open(location) as stream:
         yield io.BufferedReader(_Unpacked(location, stream)) if location.endswith(".gz") else stream
 
 
 def _open(location: str) -> IO[bytes]:
-    if location.startswith("hf://"):
-        # Imported here because only a data set on the hub needs it, and it is slow to load.
-        from huggingface_hub import HfFileSystem
+    if not location.startswith("hf://"):
+        return Path(location).open("rb")
+    # Imported here because only a data set on the hub needs it, and it is slow to load.
+    import httpx2
+    from huggingface_hub import HfFileSystem
 
+    try:
         return HfFileSystem().open(location, "rb")  # type: ignore[no-any-return]
-    return Path(location).open("rb")
+    except (httpx2.HTTPError, OSError) as error:
+        raise InputError(f"{location}: cannot be fetched from the hub: {error}") from error
 
 
 class _Unpacked(io.RawIOBase):

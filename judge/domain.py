@@ -227,6 +227,33 @@ Reading = Verdict | NoVerdict
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """What a judge's server sent back, raw."""
+
+    text: str
+    finish_reason: str | None = None
+    model: str | None = None
+    reasoning: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    seconds: float = 0.0
+    # The probability of each label where it stands in the reply, where the server tells.
+    label_probabilities: Mapping[str, float] = field(default_factory=dict)
+    # What the server would not take and was left out or written otherwise, e.g. "temperature".
+    adapted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call that brought no reply, with its kind; a fatal one would fail for every other item too."""
+
+    kind: Literal["key", "model", "rate", "server", "connection", "timeout", "context", "request"]
+    message: str
+    fatal: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class ProtocolVersion:
     """A protocol as a study keeps it: the whole file, so that it can be loaded again as it was."""
 
