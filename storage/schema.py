@@ -190,9 +190,23 @@ runs = Table(
     Column("protocol_id", ForeignKey("protocol.id"), nullable=False),
     Column("model", Text, nullable=False),
     Column("settings", JSON, nullable=False),
+    # What makes two runs the same: protocol, model and every setting that reaches the model.
+    Column("hash", Text, nullable=False),
+    Column("cursor", Integer, nullable=False, server_default="0"),
     Column("created", UtcTime, nullable=False),
     Column("finished", UtcTime),
-    Index("ix_run_study", "study_id"),
+    UniqueConstraint("study_id", "hash"),
+)
+
+# A stretch of items that one process is asking about; when the process dies, another takes it over.
+leases = Table(
+    "lease",
+    metadata,
+    Column("run_id", ForeignKey("run.id"), primary_key=True),
+    Column("first", Integer, primary_key=True),
+    Column("last", Integer, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("expires", UtcTime, nullable=False),
 )
 
 calls = Table(
@@ -212,8 +226,16 @@ calls = Table(
     Column("usage", JSON),
     Column("seconds", Float),
     Column("error", Text),
+    Column("copy_of", ForeignKey("call.id")),
     Column("created", UtcTime),
     Index("ix_call_item", "item_id", "rater_id"),
+    Index("ix_call_run", "run_id", "item_id"),
+    Index(
+        "ix_call_prompt",
+        "prompt_hash",
+        sqlite_where=text("prompt_hash IS NOT NULL"),
+        postgresql_where=text("prompt_hash IS NOT NULL"),
+    ),
 )
 
 verdicts = Table(

@@ -12,11 +12,12 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from judge.domain import Claim, GivenVerdict, NothingToDo, Progress, Saved, StorageError, Study
-from storage import claims, imports, reads, studies, verdicts
+from storage import claims, imports, reads, runs, studies, verdicts
 from storage.engine import WRITE, open_engine
 from storage.imports import Added, Prepared
 from storage.migrate import migrate
 from storage.raters import rater_id_of
+from storage.runs import Ended, RunRow, RunSettings, Wanted
 from storage.turns import FairLock
 from storage.verdicts import Submission
 
@@ -183,6 +184,67 @@ class Store:
                 connection, kind, self.clock(), studies.get_study(connection, study).id, **details
             )
         )
+
+    def open_run(self, study: str, settings: RunSettings) -> RunRow:
+        """Return a judge's run over a study, made if it is new, ready to do what is missing."""
+
+        def work(connection: Connection) -> RunRow:
+            run = runs.open_run(connection, studies.get_study(connection, study), settings, self.clock())
+            runs.begin_pass(connection, run, self.clock())
+            return run
+
+        return self._write(work)
+
+    def take_stretch(self, run: RunRow) -> tuple[int, list[Wanted]] | None:
+        """Take a stretch of items no other process is at, and return what is missing in it."""
+        taken = self._write(lambda connection: runs.take_stretch(connection, run, self.clock()))
+        if taken is None:
+            return None
+        with self.reading() as connection:
+            return taken[0], runs.wanted_in(connection, run, *taken)
+
+    def known_replies(self, run: RunRow, prompts: Sequence[str]) -> dict[tuple[str, int], Any]:
+        """Return replies the same model gave to the same prompts under the same settings."""
+        with self.reading() as connection:
+            return runs.known_replies(connection, run, prompts)
+
+    def keep_calls(self, run: RunRow, ended: Sequence[Ended], finished: Sequence[int] = ()) -> None:
+        """Store calls that have ended, and let the stretches go that they complete."""
+
+        def work(connection: Connection) -> None:
+            now = self.clock()
+            if ended:
+                runs.keep_calls(connection, run, ended, now)
+            for first in finished:
+                runs.finish_stretch(connection, run, first, now)
+            runs.renew(connection, run, now)
+
+        self._write(work)
+
+    def give_up(self, run: RunRow) -> None:
+        """Leave what this process has not finished to others."""
+        self._write(lambda connection: runs.give_up(connection, run))
+
+    def run_counts(self, run: RunRow) -> dict[str, int]:
+        """Return how many verdicts of a run there are by status."""
+        with self.reading() as connection:
+            return runs.run_counts(connection, run.id)
+
+    def read_again(self, study: str, reader: Callable[[Any], tuple[str, str | None]]) -> list[dict[str, Any]]:
+        """Read every stored reply again; keep what changed as a new verdict and return the changes."""
+
+        def work(connection: Connection) -> list[dict[str, Any]]:
+            study_id = studies.get_study(connection, study).id
+            changes = []
+            for call in runs.judge_calls(connection, study_id):
+                before, after = (call.status, call.label), reader(call)
+                if before != after:
+                    runs.keep_reading(connection, call, after, self.clock())
+                    told = {"item": call.item, "judge": call.judge, "order": call.order}
+                    changes.append({**told, "before": list(before), "after": list(after)})
+            return changes
+
+        return self._write(work)
 
     def close_study(self, name: str) -> None:
         """Let no more claims be made; what is held may still be answered."""

@@ -23,6 +23,7 @@ def upgrade() -> None:
     _create_run()
     _create_call()
     _create_claim()
+    _create_lease()
     _create_verdict()
 
 
@@ -165,14 +166,16 @@ def _create_run() -> None:
         sa.Column("protocol_id", ID, nullable=False),
         sa.Column("model", sa.Text(), nullable=False),
         sa.Column("settings", sa.JSON(), nullable=False),
+        sa.Column("hash", sa.Text(), nullable=False),
+        sa.Column("cursor", sa.Integer(), server_default="0", nullable=False),
         sa.Column("created", TIME, nullable=False),
         sa.Column("finished", TIME, nullable=True),
         sa.ForeignKeyConstraint(["protocol_id"], ["protocol.id"], name="fk_run_protocol_id"),
         sa.ForeignKeyConstraint(["rater_id"], ["rater.id"], name="fk_run_rater_id"),
         sa.ForeignKeyConstraint(["study_id"], ["study.id"], name="fk_run_study_id"),
         sa.PrimaryKeyConstraint("id", name="pk_run"),
+        sa.UniqueConstraint("study_id", "hash", name="uq_run_study_id_hash"),
     )
-    op.create_index("ix_run_study", "run", ["study_id"], unique=False)
 
 
 def _create_call() -> None:
@@ -192,7 +195,9 @@ def _create_call() -> None:
         sa.Column("usage", sa.JSON(), nullable=True),
         sa.Column("seconds", sa.Float(), nullable=True),
         sa.Column("error", sa.Text(), nullable=True),
+        sa.Column("copy_of", ID, nullable=True),
         sa.Column("created", TIME, nullable=True),
+        sa.ForeignKeyConstraint(["copy_of"], ["call.id"], name="fk_call_copy_of"),
         sa.ForeignKeyConstraint(["item_id"], ["item.id"], name="fk_call_item_id"),
         sa.ForeignKeyConstraint(["rater_id"], ["rater.id"], name="fk_call_rater_id"),
         sa.ForeignKeyConstraint(["run_id"], ["run.id"], name="fk_call_run_id"),
@@ -200,6 +205,15 @@ def _create_call() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_call"),
     )
     op.create_index("ix_call_item", "call", ["item_id", "rater_id"], unique=False)
+    op.create_index(
+        "ix_call_prompt",
+        "call",
+        ["prompt_hash"],
+        unique=False,
+        sqlite_where=sa.text("prompt_hash IS NOT NULL"),
+        postgresql_where=sa.text("prompt_hash IS NOT NULL"),
+    )
+    op.create_index("ix_call_run", "call", ["run_id", "item_id"], unique=False)
 
 
 def _create_claim() -> None:
@@ -239,6 +253,19 @@ def _create_claim() -> None:
         unique=True,
         sqlite_where=sa.text("state IN ('open', 'done')"),
         postgresql_where=sa.text("state IN ('open', 'done')"),
+    )
+
+
+def _create_lease() -> None:
+    op.create_table(
+        "lease",
+        sa.Column("run_id", ID, nullable=False),
+        sa.Column("first", sa.Integer(), nullable=False),
+        sa.Column("last", sa.Integer(), nullable=False),
+        sa.Column("owner", sa.Text(), nullable=False),
+        sa.Column("expires", TIME, nullable=False),
+        sa.ForeignKeyConstraint(["run_id"], ["run.id"], name="fk_lease_run_id"),
+        sa.PrimaryKeyConstraint("run_id", "first", name="pk_lease"),
     )
 
 

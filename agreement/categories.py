@@ -1,0 +1,89 @@
+"""The declared labels of a scale as numbers: categories, weights and distances never come from the data.
+
+Codes index the declared labels in their declared order; -1 is a missing verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from judge.domain import InputError, Scale
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Weighting = Literal["nominal", "linear", "quadratic"]
+
+MISSING = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """The values of the declared labels, in declared order, and which of them means a tie."""
+
+    values: tuple[float, ...]
+    tie: int | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.values) < 2:
+            raise InputError("A scale needs at least two labels to speak of agreement.")
+        if len(set(self.values)) != len(self.values):
+            raise InputError(f"Two labels of the scale share a value: {self.values}. Give each its own.")
+
+    @classmethod
+    def of(cls, scale: Scale) -> Categories:
+        """Return the categories of a protocol's scale."""
+        tie = next((index for index, point in enumerate(scale.points) if point.tie), None)
+        return cls(tuple(float(point.value) for point in scale.points), tie)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def array(self) -> FloatArray:
+        """Return the values as an array."""
+        return np.asarray(self.values, dtype=np.float64)
+
+    def weights(self, weighting: Weighting) -> FloatArray:
+        """Return agreement weights: 1 on the diagonal, less the further apart two declared values are."""
+        if weighting == "nominal":
+            return np.eye(len(self.values))
+        values = self.array
+        gap = np.abs(values[:, None] - values[None, :]) / (values.max() - values.min())
+        return np.asarray(1.0 - (gap if weighting == "linear" else gap**2))
+
+    def signs(self) -> IntArray:
+        """Return who each label prefers: 1 for A, 0 for neither, -1 for B."""
+        return np.sign(self.array).astype(np.int64)
+
+    def encode(self, labels: Sequence[str | None], names: Sequence[str]) -> IntArray:
+        """Return codes of labels; None is missing and an unknown label is an error."""
+        index: dict[str | None, int] = {name: code for code, name in enumerate(names)}
+        index[None] = MISSING
+        unknown = {label for label in labels if label not in index}
+        if unknown:
+            raise InputError(f"Labels that the scale does not have: {', '.join(sorted(map(str, unknown)))}.")
+        return np.fromiter((index[label] for label in labels), np.int64, len(labels))
+
+
+def check_codes(codes: ArrayLike, k: int) -> NDArray[np.integer[Any]]:
+    """Return codes as integers, after making sure that each is -1 or one of k categories."""
+    array = np.asarray(codes)
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise InputError("Codes are whole numbers: the index of a label, or -1 for a missing verdict.")
+    if array.min() < MISSING or array.max() >= k:
+        raise InputError(f"Codes go from -1 (missing) to {k - 1}; found {array.min()} to {array.max()}.")
+    return array
+
+
+def number_clusters(clusters: ArrayLike) -> tuple[IntArray, int]:
+    """Return each item's cluster as 0, 1, 2 … and how many there are."""
+    names, index = np.unique(np.asarray(clusters), return_inverse=True)
+    return index.reshape(-1).astype(np.int64), int(names.size)

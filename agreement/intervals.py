@@ -1,0 +1,251 @@
+"""Intervals by resampling what a statistic depends on, not the items.
+
+A statistic here is a function of sums: a K x K table, a coincidence matrix, a few moments. Items (or clusters) with
+equal contributions are interchangeable, so a resample is a multinomial draw over the distinct contributions and one
+matrix product. This is the item (cluster) bootstrap itself, not an approximation, at a cost that does not grow with
+the number of items. The unit is the cluster wherever there are clusters: two verdicts on one prompt are not two
+independent facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, ndtri, stdtrit
+
+from agreement.categories import BoolArray, FloatArray, IntArray
+from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, Estimate, list_warnings, undefined
+
+Method = Literal["bca", "percentile"]
+BLOCK = 2_000_000  # numbers held at once while resampling
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How intervals are made; the same seed gives compared statistics the same resamples."""
+
+    resamples: int = 2000
+    seed: int = 0
+    level: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A function from stacked sums (…, *shape) to numbers (…), and how its interval is made."""
+
+    compute: Callable[[FloatArray], FloatArray]
+    method: Method = "bca"
+    why: str = "it is undefined on these verdicts"
+    bounds: tuple[float, float] = (-np.inf, np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What is resampled: distinct contributions (U, cells) and how many units make each."""
+
+    rows: FloatArray
+    counts: IntArray
+    shape: tuple[int, ...]
+    n: int
+    clusters: int | None = None
+
+    @property
+    def total(self) -> FloatArray:
+        """Return the sums over all units, in the statistic's shape."""
+        return np.asarray(self.counts @ self.rows).reshape(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Return how many units there are."""
+        return int(self.counts.sum())
+
+
+def units_of_table(table: ArrayLike) -> Units:
+    """Return the cells of a table of counts (K x K, K x K x K …) as units: each item falls in one cell."""
+    counts = np.asarray(table, dtype=np.int64)
+    flat = counts.reshape(-1)
+    held = np.flatnonzero(flat)
+    rows = np.zeros((held.size, flat.size))
+    rows[np.arange(held.size), held] = 1.0
+    return Units(rows, flat[held], counts.shape, int(flat.sum()))
+
+
+def units_of_rows(rows: ArrayLike, n: int, clustered: bool = False) -> Units:
+    """Return units from one contribution (*shape) per item or per cluster, equal ones taken together."""
+    array = np.asarray(rows, dtype=np.float64)
+    size = array.shape[0]
+    distinct, counts = take_together(array.reshape(size, int(np.prod(array.shape[1:]))))
+    return Units(distinct, counts, array.shape[1:], n, size if clustered else None)
+
+
+def sum_by_cluster(rows: ArrayLike, cluster: IntArray, clusters: int) -> FloatArray:
+    """Return the sum of the items' contributions in each cluster."""
+    array = np.asarray(rows, dtype=np.float64)
+    flat = array.reshape(array.shape[0], -1)
+    sums = np.stack([np.bincount(cluster, column, clusters) for column in flat.T], axis=1)
+    return sums.reshape(clusters, *array.shape[1:])
+
+
+def units_of(rows: ArrayLike, cluster: IntArray | None = None) -> Units:
+    """Return units from one contribution per item, summed by cluster where `cluster` numbers them."""
+    array = np.asarray(rows, dtype=np.float64)
+    if cluster is None:
+        return units_of_rows(array, array.shape[0])
+    names, index = np.unique(cluster, return_inverse=True)
+    return units_of_rows(sum_by_cluster(array, index, names.size), array.shape[0], clustered=True)
+
+
+def take_together(rows: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the distinct rows and how often each occurs.
+
+    Sorting one hash per row is many times quicker than sorting rows; a collision would be seen and is then avoided.
+    """
+    if rows.shape[0] == 0:
+        return rows, np.zeros(0, dtype=np.int64)
+    bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)  # + 0.0 makes one zero of the two
+    factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64) | np.uint64(1)
+    mixed = (bits ^ (bits >> np.uint64(29))) * factors
+    keys = (mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
+    _, first, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    distinct = rows[first]
+    if not np.array_equal(distinct[inverse], rows):
+        distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    return distinct, counts.astype(np.int64)
+
+
+def _draw(units: Units, resamples: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+    """Yield resampled sums in blocks (b, *shape)."""
+    size, distinct = units.size, units.counts.size
+    # Drawing unit by unit costs its number, a multinomial draw about a dozen times the number of distinct ones.
+    singly = size < 12 * distinct
+    owner = np.repeat(np.arange(distinct), units.counts) if singly else None
+    block = max(1, min(resamples, BLOCK // max(distinct, units.rows.shape[1], 1)))
+    for start in range(0, resamples, block):
+        many = min(block, resamples - start)
+        if owner is None:
+            weights = rng.multinomial(size, units.counts / size, size=many).astype(np.float64)
+        else:
+            weights = np.empty((many, distinct))
+            for line in weights:
+                line[:] = np.bincount(owner[rng.integers(0, size, size)], minlength=distinct)
+        yield (weights @ units.rows).reshape(many, *units.shape)
+
+
+def _leave_out(units: Units) -> Iterator[FloatArray]:
+    """Yield the sums without one unit, for each distinct unit, in blocks."""
+    total = units.total.reshape(-1)
+    block = max(1, BLOCK // max(total.size, 1))
+    for start in range(0, units.counts.size, block):
+        rows = units.rows[start : start + block]
+        yield (total - rows).reshape(rows.shape[0], *units.shape)
+
+
+def _evaluate(blocks: Iterator[FloatArray], statistics: Mapping[str, Statistic]) -> dict[str, FloatArray]:
+    parts: dict[str, list[FloatArray]] = {name: [] for name in statistics}
+    for block in blocks:
+        for name, statistic in statistics.items():
+            parts[name].append(np.asarray(statistic.compute(block), dtype=np.float64))
+    return {name: np.concatenate(part) if part else np.zeros(0) for name, part in parts.items()}
+
+
+def resample(units: Units, statistics: Mapping[str, Statistic], sampling: Sampling) -> dict[str, FloatArray]:
+    """Return each statistic's replicates, all on the same resamples."""
+    return _evaluate(_draw(units, sampling.resamples, np.random.default_rng(sampling.seed)), statistics)
+
+
+def estimate_all(
+    units: Units, statistics: Mapping[str, Statistic], sampling: Sampling, top_share: float | None = None
+) -> dict[str, Estimate]:
+    """Return every statistic with its interval, all from the same resamples."""
+    if units.n == 0 or units.size == 0:
+        return {name: undefined("no item has the verdicts that this needs", 0, units.clusters) for name in statistics}
+    values = {name: float(statistic.compute(units.total)) for name, statistic in statistics.items()}
+    few = units.clusters is not None and units.clusters < FEW_CLUSTERS
+    jackknife = _evaluate(_leave_out(units), statistics)
+    replicates = {} if few else resample(units, statistics, sampling)
+    warnings = list_warnings(units.n, units.clusters, top_share)
+    answer = {}
+    for name, statistic in statistics.items():
+        if not np.isfinite(values[name]):
+            answer[name] = undefined(statistic.why, units.n, units.clusters)
+            continue
+        if few:
+            made = interval_from_jackknife(values[name], jackknife[name], units.counts, sampling.level)
+        else:
+            jack = (jackknife[name], units.counts) if statistic.method == "bca" else None
+            made = interval_from_replicates(values[name], replicates[name], jack, sampling.level)
+        answer[name] = _bounded(replace(made, n=units.n, clusters=units.clusters), statistic.bounds, warnings)
+    return answer
+
+
+def estimate(units: Units, statistic: Statistic, sampling: Sampling, top_share: float | None = None) -> Estimate:
+    """Return one statistic with its interval."""
+    return estimate_all(units, {"it": statistic}, sampling, top_share)["it"]
+
+
+def _bounded(made: Estimate, bounds: tuple[float, float], warnings: tuple[str, ...]) -> Estimate:
+    low = None if made.low is None else max(made.low, bounds[0])
+    high = None if made.high is None else min(made.high, bounds[1])
+    return replace(made, low=low, high=high, warnings=warnings + made.warnings)
+
+
+def interval_from_jackknife(value: float, left_out: FloatArray, counts: IntArray, level: float) -> Estimate:
+    """Return value ± t(G-1) times the jackknife standard error: for fewer clusters than a bootstrap can live on."""
+    size = int(counts.sum())
+    if size < 2:
+        return Estimate(value, why="an interval needs at least two clusters")
+    if not np.isfinite(left_out).all():
+        return Estimate(value, why="it is undefined without one of the clusters")
+    centre = float(counts @ left_out) / size
+    spread = float(np.sqrt((size - 1) / size * (counts @ (left_out - centre) ** 2)))
+    if spread <= 1e-12 * max(1.0, abs(value)):
+        return Estimate(value, why="the clusters do not vary, so they say nothing of the uncertainty")
+    half = float(stdtrit(size - 1, (1.0 + level) / 2.0)) * spread
+    return Estimate(value, value - half, value + half, "cluster jackknife, t")
+
+
+def interval_from_replicates(
+    value: float, replicates: FloatArray, jackknife: tuple[FloatArray, IntArray] | None, level: float
+) -> Estimate:
+    """Return a percentile interval, or BCa where the jackknife (values, multiplicities) is given (Efron 1987).
+
+    Undefined replicates are dropped; when they are more than a tenth there is no interval.
+    """
+    finite = replicates[np.isfinite(replicates)]
+    warnings: tuple[str, ...] = ()
+    if finite.size < DEFINED_RESAMPLES * replicates.size or finite.size == 0:
+        return Estimate(value, why=f"it is defined in only {finite.size} of {replicates.size} resamples")
+    if finite.size < replicates.size:
+        warnings = (f"{replicates.size - finite.size} of {replicates.size} resamples are undefined and left out",)
+    slack = 1e-12 * max(1.0, abs(value))
+    if float(np.ptp(finite)) <= slack:
+        return Estimate(value, why="the resamples do not vary, so they say nothing of the uncertainty")
+    tails = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    method = "percentile"
+    if jackknife is not None:
+        same: BoolArray = np.abs(finite - value) <= slack
+        below = float((finite < value - slack).mean() + same.mean() / 2.0)
+        tails, method = _correct(tails, below, _acceleration(*jackknife), finite.size), "bca"
+    low, high = np.quantile(finite, tails)
+    return Estimate(value, float(low), float(high), method, warnings=warnings)
+
+
+def _acceleration(left_out: FloatArray, counts: IntArray) -> float:
+    """Return the skewness of the jackknife values / 6; each distinct unit counts as often as it occurs."""
+    defined = np.isfinite(left_out)
+    values, counts = left_out[defined], counts[defined]
+    if values.size == 0:
+        return 0.0
+    gap = float(counts @ values) / float(counts.sum()) - values
+    square = float(counts @ gap**2)
+    return 0.0 if square == 0 else float(counts @ gap**3) / (6.0 * square**1.5)
+
+
+def _correct(tails: FloatArray, below: float, acceleration: float, size: int) -> FloatArray:
+    bias = float(ndtri(min(max(below, 0.5 / size), 1.0 - 0.5 / size)))
+    moved = bias + ndtri(tails)
+    return np.asarray(ndtr(bias + moved / (1.0 - acceleration * moved)))

@@ -1,0 +1,234 @@
+"""Two raters, from a table of counts: rows are the first rater (the reference, if there is one), columns the second.
+
+Every statistic takes one table (K, K) or a stack (…, K, K) and returns one number or a stack, NaN where undefined,
+so that two thousand resamples cost one call. Kappa is written as 1 - Do/De on disagreements: De is then exactly 0
+when both raters stay on one category, with no rounding to hide it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import chdtrc
+
+from agreement.categories import FloatArray, IntArray, check_codes
+from judge.domain import InputError
+
+
+def count_pairs(first: ArrayLike, second: ArrayLike, k: int) -> IntArray:
+    """Return the K x K table of two raters' codes; an item that either left out is not counted."""
+    one, two = check_codes(first, k), check_codes(second, k)
+    if one.shape != two.shape or one.ndim != 1:
+        raise InputError("Two raters are compared on the same items: give two lists of codes of one length.")
+    # A row and a column for the missing verdicts cost less than looking for them.
+    wide = (one.astype(np.int64) + 1) * (k + 1) + two + 1
+    return np.bincount(wide, minlength=(k + 1) ** 2).reshape(k + 1, k + 1)[1:, 1:].astype(np.int64)
+
+
+def count_pairs_by_cluster(first: ArrayLike, second: ArrayLike, k: int, cluster: IntArray, clusters: int) -> IntArray:
+    """Return a K x K table for each cluster; `cluster` numbers the items' clusters from 0."""
+    one, two = check_codes(first, k), check_codes(second, k)
+    seen = (one >= 0) & (two >= 0)
+    cell = (cluster[seen] * k + one[seen]) * k + two[seen]
+    return np.bincount(cell, minlength=clusters * k * k).reshape(clusters, k, k).astype(np.int64)
+
+
+def divide(top: FloatArray, bottom: FloatArray) -> FloatArray:
+    """Return top / bottom, NaN where the bottom is 0."""
+    top, bottom = np.broadcast_arrays(np.asarray(top, dtype=np.float64), np.asarray(bottom, dtype=np.float64))
+    answer = np.full(top.shape, np.nan)
+    np.divide(top, bottom, out=answer, where=bottom != 0)
+    return answer
+
+
+def _shares(tables: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    counts = np.asarray(tables, dtype=np.float64)
+    joint = divide(counts, counts.sum(axis=(-2, -1), keepdims=True))
+    return joint, joint.sum(axis=-1), joint.sum(axis=-2)
+
+
+def weighted_agreement(tables: ArrayLike, weights: FloatArray) -> FloatArray:
+    """Return the mean agreement weight of the pairs of verdicts."""
+    counts = np.asarray(tables, dtype=np.float64)
+    return divide((counts * weights).sum(axis=(-2, -1)), counts.sum(axis=(-2, -1)))
+
+
+def exact(tables: ArrayLike) -> FloatArray:
+    """Return the share of items with equal labels."""
+    counts = np.asarray(tables, dtype=np.float64)
+    return divide(np.trace(counts, axis1=-2, axis2=-1), counts.sum(axis=(-2, -1)))
+
+
+def within_one(tables: ArrayLike) -> FloatArray:
+    """Return the share of items whose labels are equal or neighbours on the declared scale."""
+    k = np.shape(tables)[-1]
+    place = np.arange(k)
+    return weighted_agreement(tables, (np.abs(place[:, None] - place) <= 1).astype(np.float64))
+
+
+def without_ties(tables: ArrayLike, signs: IntArray) -> FloatArray:
+    """Return the share of equal sides among items where neither rater says tie (MT-Bench's setup S2).
+
+    Always read it with `tie_coverage`: two raters who rarely decide can agree on all that they decide.
+    """
+    counts = np.asarray(tables, dtype=np.float64)
+    product = signs[:, None] * signs[None, :]
+    return divide((counts * (product > 0)).sum(axis=(-2, -1)), (counts * (product != 0)).sum(axis=(-2, -1)))
+
+
+def tie_coverage(tables: ArrayLike, signs: IntArray) -> FloatArray:
+    """Return the share of items where neither rater says tie."""
+    return weighted_agreement(tables, (signs[:, None] * signs[None, :] != 0).astype(np.float64))
+
+
+def judge_decisive(tables: ArrayLike, signs: IntArray) -> FloatArray:
+    """Return agreement on items where the first rater (the human) decides; a tie of the second counts one half."""
+    counts = np.asarray(tables, dtype=np.float64)[..., signs != 0, :]
+    score = (1.0 + signs[signs != 0][:, None] * signs[None, :]) / 2.0
+    return divide((counts * score).sum(axis=(-2, -1)), counts.sum(axis=(-2, -1)))
+
+
+def cohen_kappa(tables: ArrayLike, weights: FloatArray) -> FloatArray:
+    """Return Cohen's kappa, weighted over the declared values (Cohen 1960, 1968).
+
+    Undefined when both raters stay on one and the same category. One constant rater gives 0 by the formula.
+    """
+    counts = np.asarray(tables, dtype=np.float64)
+    apart = 1.0 - weights
+    total = counts.sum(axis=(-2, -1))
+    observed = (counts * apart).sum(axis=(-2, -1))
+    expected = ((counts.sum(axis=-1) @ apart) * counts.sum(axis=-2)).sum(axis=-1)
+    return np.asarray(1.0 - divide(observed * total, expected))
+
+
+def scott_pi(tables: ArrayLike, weights: FloatArray) -> FloatArray:
+    """Return Scott's pi: kappa with the two raters' shares pooled."""
+    counts = np.asarray(tables, dtype=np.float64)
+    apart = 1.0 - weights
+    total = counts.sum(axis=(-2, -1))
+    pooled = (counts.sum(axis=-1) + counts.sum(axis=-2)) / 2.0
+    expected = ((pooled @ apart) * pooled).sum(axis=-1)
+    return np.asarray(1.0 - divide((counts * apart).sum(axis=(-2, -1)) * total, expected))
+
+
+def gwet_ac(tables: ArrayLike, weights: FloatArray) -> FloatArray:
+    """Return Gwet's AC1 (nominal weights) or AC2 (any other); K counts the declared categories (Gwet 2008, 2014).
+
+    A single used category gives 1 by the formula: the caller says so and shows no interval.
+    """
+    joint, row, column = _shares(tables)
+    agreed = (joint * weights).sum(axis=(-2, -1))
+    expected = gwet_chance((row + column) / 2.0, weights)
+    return divide(agreed - expected, 1.0 - expected)
+
+
+def gwet_chance(shares: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return Gwet's chance agreement from the shares of the categories."""
+    k = weights.shape[0]
+    return np.asarray(weights.sum() / (k * (k - 1)) * (shares * (1.0 - shares)).sum(axis=-1))
+
+
+def pabak(tables: ArrayLike) -> FloatArray:
+    """Return the prevalence- and bias-adjusted kappa, (K po - 1)/(K - 1): 2 po - 1 for two labels (Byrt 1993)."""
+    k = np.shape(tables)[-1]
+    return np.asarray((k * exact(tables) - 1.0) / (k - 1.0))
+
+
+def prevalence_index(tables: ArrayLike) -> FloatArray:
+    """Return (a - d)/n of a 2 x 2 table (Byrt 1993)."""
+    counts = _two_by_two(tables)
+    return divide(counts[..., 0, 0] - counts[..., 1, 1], counts.sum(axis=(-2, -1)))
+
+
+def bias_index(tables: ArrayLike) -> FloatArray:
+    """Return (b - c)/n of a 2 x 2 table (Byrt 1993)."""
+    counts = _two_by_two(tables)
+    return divide(counts[..., 0, 1] - counts[..., 1, 0], counts.sum(axis=(-2, -1)))
+
+
+def _two_by_two(tables: ArrayLike) -> FloatArray:
+    counts = np.asarray(tables, dtype=np.float64)
+    if counts.shape[-2:] != (2, 2):
+        raise InputError("The prevalence and bias indices are for two labels.")
+    return counts
+
+
+def kappa_standard_error(table: ArrayLike, weights: FloatArray) -> float:
+    """Return the large-sample standard error of weighted kappa, from its influence function (Fleiss, Cohen, Everitt)."""
+    joint, row, column = _shares(table)
+    apart = 1.0 - weights
+    by_row, by_column = apart @ column, row @ apart
+    observed, expected = float((joint * apart).sum()), float(row @ apart @ column)
+    total = float(np.sum(table))
+    if total == 0 or expected == 0:
+        return float("nan")
+    influence = -(apart - observed) / expected
+    influence = influence + observed * (by_row[:, None] + by_column[None, :] - 2.0 * expected) / expected**2
+    return float(np.sqrt((joint * influence**2).sum() / total))
+
+
+def collapse(tables: ArrayLike, groups: ArrayLike, size: int) -> FloatArray:
+    """Return the tables with categories merged: category c becomes groups[c]; a negative group is left out."""
+    onto = np.asarray(groups)
+    map_to = np.zeros((size, onto.size))
+    kept = np.flatnonzero(onto >= 0)
+    map_to[onto[kept], kept] = 1.0
+    return np.asarray(map_to @ np.asarray(tables, dtype=np.float64) @ map_to.T)
+
+
+def top_share(table: ArrayLike) -> float:
+    """Return the largest share that one category has with either rater; NaN for an empty table."""
+    _, row, column = _shares(table)
+    return float(max(row.max(), column.max()))
+
+
+def standardised_residuals(table: ArrayLike) -> FloatArray:
+    """Return (O - E)/sqrt(E (1 - row share)(1 - column share)), NaN where a margin is empty or full."""
+    counts = np.asarray(table, dtype=np.float64)
+    _, row, column = _shares(counts)
+    expected = row[:, None] * column[None, :] * counts.sum()
+    spread = expected * (1.0 - row)[:, None] * (1.0 - column)[None, :]
+    return divide(counts - expected, np.sqrt(spread))
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A chi-squared test; `p` is None with a reason where it cannot be made."""
+
+    statistic: float | None
+    freedom: int
+    p: float | None
+    why: str | None = None
+
+
+def test_symmetry(table: ArrayLike) -> Test:
+    """Return Bowker's test of symmetry, over the pairs of cells that hold anything."""
+    counts = np.asarray(table, dtype=np.float64)
+    upper = np.triu_indices(counts.shape[0], 1)
+    above, below = counts[upper], counts.T[upper]
+    held = above + below > 0
+    if not held.any():
+        return Test(None, 0, None, "no two labels were ever exchanged")
+    statistic = float((((above - below) ** 2)[held] / (above + below)[held]).sum())
+    freedom = int(held.sum())
+    return Test(statistic, freedom, float(chdtrc(freedom, statistic)))
+
+
+def test_marginal_homogeneity(table: ArrayLike) -> Test:
+    """Return the Stuart-Maxwell test that both raters use the labels equally often."""
+    counts = np.asarray(table, dtype=np.float64)
+    row, column = counts.sum(axis=1), counts.sum(axis=0)
+    # A category on which the raters never differ carries no information and makes the matrix singular.
+    moved = (row + column - 2.0 * np.diag(counts)) > 0
+    if not moved.any():
+        return Test(None, 0, None, "no two labels were ever exchanged")
+    counts, difference = counts[np.ix_(moved, moved)], (row - column)[moved]
+    spread = -(counts + counts.T)
+    np.fill_diagonal(spread, 0.0)
+    np.fill_diagonal(spread, -spread.sum(axis=1))
+    # One equation is the sum of the others within each connected group of labels, hence rank and pseudo-inverse.
+    freedom = int(np.linalg.matrix_rank(spread))
+    statistic = float(difference @ np.linalg.pinv(spread, hermitian=True) @ difference)
+    return Test(statistic, freedom, float(chdtrc(freedom, statistic)))

@@ -1,0 +1,132 @@
+"""A judge's run over a stored study: what is missing comes from the store, what ends goes back to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from judge.domain import Failure, Reply
+from judge.protocol import Protocol, load_version
+from judge.read import read
+from judge.render import render
+from judge.run import Ask, Call, Limits, Run, Summary, Task, verdict_label, why_none
+from storage.runs import Ended, RunRow, RunSettings, Wanted
+from storage.store import Store
+
+
+@dataclass(slots=True)
+class StudyRun:
+    """One process's part in a run; several may work on the same run and share it."""
+
+    store: Store
+    row: RunRow
+    protocol: Protocol
+    reused: int = 0
+    waiting: list[tuple[int, Wanted]] = field(default_factory=list)
+    left: dict[int, int] = field(default_factory=dict)
+
+    def fetch(self, count: int) -> list[Task]:
+        """Return up to so many calls still to be made; none when nothing is left for this process."""
+        while not self.waiting:
+            taken = self.store.take_stretch(self.row)
+            if taken is None:
+                return []
+            first, wanted = taken
+            wanted = self._without_known(wanted)
+            self.left[first] = len(wanted)
+            self.waiting = [(first, each) for each in wanted]
+            if not wanted:
+                self.store.keep_calls(self.row, [], [first])
+        chosen, self.waiting = self.waiting[:count], self.waiting[count:]
+        return [Task(each.item, each.order, each.repeat, (first, each)) for first, each in chosen]
+
+    def record(self, calls: Sequence[Call]) -> None:
+        """Keep calls that have ended."""
+        finished = []
+        for call in calls:
+            first = call.task.key[0]
+            self.left[first] -= 1
+            if not self.left[first]:
+                finished.append(first)
+        self.store.keep_calls(self.row, [_ended(self.protocol, call) for call in calls], finished)
+
+    def _without_known(self, wanted: list[Wanted]) -> list[Wanted]:
+        """Keep copies of replies that are known from elsewhere, and return what has to be asked."""
+        if not self.row.settings.reuse or not wanted:
+            return wanted
+        prompts = {id(each): render(self.protocol, each.item, each.order).hash for each in wanted}
+        known = self.store.known_replies(self.row, list(set(prompts.values())))
+        found = [(each, known.get((prompts[id(each)], each.repeat))) for each in wanted]
+        copies = [_copied(self.protocol, each, reply) for each, reply in found if reply is not None]
+        if copies:
+            self.reused += len(copies)
+            self.store.keep_calls(self.row, copies)
+        return [each for each, reply in found if reply is None]
+
+
+def _copied(protocol: Protocol, wanted: Wanted, reply: Any) -> Ended:
+    reading = read(protocol, reply.raw, reply.finish_reason)
+    label = protocol.unswap(reading.label, wanted.order) if reading.status == "ok" else None
+    kept = {"prompt_hash": reply.prompt_hash, "raw": reply.raw, "finish_reason": reply.finish_reason}
+    return Ended(wanted, reading.status, label, model=reply.model, copy_of=reply.id, **kept)
+
+
+def _ended(protocol: Protocol, call: Call) -> Ended:
+    answer = call.answer
+    if isinstance(answer, Failure):
+        return Ended(call.task.key[1], "failed", seconds=answer.seconds, error=why_none(call))
+    return Ended(
+        wanted=call.task.key[1],
+        status=call.reading.status if call.reading else "failed",
+        label=verdict_label(protocol, call),
+        prompt_hash=call.prompt.hash,
+        prompt=f"{call.prompt.system}\n\n{call.prompt.user}" if call.prompt.system else call.prompt.user,
+        raw=answer.text,
+        finish_reason=answer.finish_reason,
+        model=answer.model,
+        usage=_usage(answer),
+        seconds=answer.seconds,
+    )
+
+
+def _usage(reply: Reply) -> dict[str, Any]:
+    told = {
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "reasoning": reply.reasoning,
+        "label_probabilities": dict(reply.label_probabilities),
+        "adapted": list(reply.adapted),
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def prepare_run(store: Store, study: str, settings: RunSettings, ask: Ask, limits: Limits) -> tuple[StudyRun, Run]:
+    """Return a run that does what is missing of these settings in a study."""
+    row = store.open_run(study, settings)
+    part = StudyRun(store, row, load_version(store.study(study).protocol))
+    return part, Run(part.protocol, ask, part.fetch, part.record, limits)
+
+
+async def judge_study(part: StudyRun, run: Run) -> Summary:
+    """Run to the end; whatever this process leaves undone is free for the next one at once."""
+    try:
+        return await run.go()
+    finally:
+        part.store.give_up(part.row)
+
+
+def reread_study(store: Store, study: str) -> list[dict[str, Any]]:
+    """Read every stored reply of a study again and return what changed."""
+    protocol = load_version(store.study(study).protocol)
+
+    def reader(call: Any) -> tuple[str, str | None]:
+        if call.run_id is None and call.status == "ok":
+            return (
+                call.status,
+                call.label,
+            )  # a label that came with the file was not read here, perhaps not by these rules
+        reading = read(protocol, call.raw, call.finish_reason)
+        return reading.status, protocol.unswap(reading.label, call.order or "AB") if reading.status == "ok" else None
+
+    return store.read_again(study, reader)

@@ -1,0 +1,214 @@
+"""A bounded run of a judge over tasks, each call handed on to be kept as it ends. Knows no database.
+
+Calls go out as places come free; what has ended is recorded together by one writer, so that keeping a call durably
+costs the calls in flight nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from judge.domain import Failure, Item, ItemError, NoVerdict, Order, Prompt, Reading, Reply, Verdict
+from judge.protocol import Protocol
+from judge.read import read
+from judge.render import render
+
+Ask = Callable[[Prompt], Awaitable[Reply | Failure]]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One call to make: an item in an order, for the n-th time; `key` means something to whoever made it."""
+
+    item: Item
+    order: Order
+    repeat: int = 0
+    key: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that has ended: what was sent, what came back, and what was read from it."""
+
+    task: Task
+    prompt: Prompt
+    answer: Reply | Failure
+    reading: Reading | None
+
+    @property
+    def status(self) -> str:
+        """Return how the call ended: ok, unreadable, refused, cut_off or failed."""
+        return "failed" if self.reading is None else self.reading.status
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What tokens cost, in USD per million; unknown prices leave the cost unknown."""
+
+    prompt: float | None = None
+    completion: float | None = None
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
+        """Return the cost of so many tokens."""
+        if self.prompt is None or self.completion is None:
+            return None
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a run may do at once and in all."""
+
+    concurrency: int = 16
+    per_minute: int | None = None
+    budget_tokens: int | None = None
+    budget_usd: float | None = None
+    prices: Prices = field(default_factory=Prices)
+
+
+@dataclass(slots=True)
+class Summary:
+    """How a run stands."""
+
+    prices: Prices
+    calls: int = 0
+    by_status: Counter[str] = field(default_factory=Counter)
+    by_failure: Counter[str] = field(default_factory=Counter)
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    stopped: str | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def usd(self) -> float | None:
+        """Return what the calls cost, if prices are known."""
+        return self.prices.cost(self.prompt_tokens, self.completion_tokens)
+
+    @property
+    def per_second(self) -> float:
+        """Return how many calls end in a second."""
+        return self.calls / max(time.monotonic() - self.started, 1e-9)
+
+    def count(self, call: Call) -> None:
+        """Add one call."""
+        self.calls += 1
+        self.by_status[call.status] += 1
+        if isinstance(call.answer, Failure):
+            self.by_failure[call.answer.kind] += 1
+        else:
+            self.prompt_tokens += call.answer.prompt_tokens or 0
+            self.completion_tokens += call.answer.completion_tokens or 0
+
+
+class Run:
+    """One run: fetch tasks, ask, read, record; until nothing is left, a limit is met or somebody stops it."""
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        ask: Ask,
+        fetch: Callable[[int], Sequence[Task]],
+        record: Callable[[Sequence[Call]], None],
+        limits: Limits,
+    ) -> None:
+        self.protocol = protocol
+        self.ask = ask
+        self.fetch = fetch
+        self.record = record
+        self.limits = limits
+        self.summary = Summary(limits.prices)
+        self._ended: asyncio.Queue[Call | None] = asyncio.Queue()
+        self._next_start = 0.0
+
+    def stop(self, why: str) -> None:
+        """Send nothing more; what is in flight is waited for and kept."""
+        self.summary.stopped = self.summary.stopped or why
+
+    async def go(self) -> Summary:
+        """Run to the end and return how it went."""
+        writer = asyncio.create_task(self._write())
+        try:
+            await self._work()
+        finally:
+            self._ended.put_nowait(None)
+            await writer
+        return self.summary
+
+    async def _work(self) -> None:
+        waiting: list[Task] = []
+        flying: set[asyncio.Task[None]] = set()
+        more = True
+        while (more or waiting or flying) and not (self.summary.stopped and not flying):
+            if more and not waiting and not self.summary.stopped:
+                waiting = list(reversed(await asyncio.to_thread(self.fetch, self.limits.concurrency)))
+                more = bool(waiting)
+            while waiting and len(flying) < self.limits.concurrency and not self.summary.stopped:
+                await self._pace()
+                flying.add(asyncio.create_task(self._call(waiting.pop())))
+            if flying:
+                ended, flying = await asyncio.wait(flying, return_when=asyncio.FIRST_COMPLETED)
+                for task in ended:
+                    task.result()  # a bug in a call must not be swallowed
+
+    async def _pace(self) -> None:
+        if self.limits.per_minute is None:
+            return
+        now = time.monotonic()
+        self._next_start = max(self._next_start, now) + 60 / self.limits.per_minute
+        await asyncio.sleep(self._next_start - 60 / self.limits.per_minute - now)
+
+    async def _call(self, task: Task) -> None:
+        try:
+            prompt = render(self.protocol, task.item, task.order)
+        except ItemError as error:
+            prompt = Prompt(self.protocol.name, task.order, "", "", ())
+            answer: Reply | Failure = Failure("request", str(error))
+        else:
+            answer = await self.ask(prompt)
+        reading = None if isinstance(answer, Failure) else read(self.protocol, answer.text, answer.finish_reason)
+        call = Call(task, prompt, answer, reading)
+        self.summary.count(call)
+        self._ended.put_nowait(call)
+        if isinstance(answer, Failure) and answer.fatal:
+            self.stop(answer.message)
+        self._check_budget()
+
+    def _check_budget(self) -> None:
+        spent = self.summary.prompt_tokens + self.summary.completion_tokens
+        if self.limits.budget_tokens is not None and spent >= self.limits.budget_tokens:
+            self.stop(f"the budget of {self.limits.budget_tokens} tokens is used up")
+        usd = self.summary.usd
+        if self.limits.budget_usd is not None and usd is not None and usd >= self.limits.budget_usd:
+            self.stop(f"the budget of {self.limits.budget_usd:g} USD is used up")
+
+    async def _write(self) -> None:
+        """Record what has ended since the last time, in one go."""
+        over = False
+        while not over:
+            batch = [await self._ended.get()]
+            while not self._ended.empty():
+                batch.append(self._ended.get_nowait())
+            over = None in batch
+            if calls := [call for call in batch if call is not None]:
+                try:
+                    await asyncio.to_thread(self.record, calls)
+                except BaseException:
+                    self.stop("what came back could not be stored")
+                    raise
+
+
+def verdict_label(protocol: Protocol, call: Call) -> str | None:
+    """Return a call's label for the sides as imported."""
+    return protocol.unswap(call.reading.label, call.task.order) if isinstance(call.reading, Verdict) else None
+
+
+def why_none(call: Call) -> str | None:
+    """Return why a call brought no label."""
+    if isinstance(call.answer, Failure):
+        return f"{call.answer.kind}: {call.answer.message}"
+    return call.reading.why if isinstance(call.reading, NoVerdict) else None

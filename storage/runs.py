@@ -1,0 +1,353 @@
+"""Runs of judges: what is still to ask, shared between processes, and every call kept as it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, func, insert, select, update
+
+from judge.domain import Item, Order, Status, StudyError, content_hash
+from storage.codec import encode, item_from_json
+from storage.raters import add_if_absent, rater_id_of
+from storage.schema import calls, items, leases, raters, runs, studies, texts, verdicts
+from storage.studies import StudyRow, keep_protocol
+
+LEASE = timedelta(seconds=90)
+LONGEST_STRETCH = 256
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """A judge over a study: who asks what, and how often."""
+
+    judge: str
+    model: str
+    request: Mapping[str, Any]
+    orders: tuple[Order, ...] = ("AB", "BA")
+    repeats: int = 1
+    limit: int | None = None
+    reuse: bool = True
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Return every setting that reaches the model."""
+        return {"model": self.model, "request": dict(self.request)}
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as the database knows it."""
+
+    id: int
+    study: StudyRow
+    rater_id: int
+    settings: RunSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A call still to be made; `supersedes` is the failure it makes good, if there was one."""
+
+    item_id: int
+    item: Item
+    order: Order
+    repeat: int
+    supersedes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A call to be kept, with the label for the sides as imported."""
+
+    wanted: Wanted
+    status: Status
+    label: str | None = None
+    prompt_hash: str | None = None
+    prompt: str | None = None
+    raw: str | None = None
+    finish_reason: str | None = None
+    model: str | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+    error: str | None = None
+    copy_of: int | None = None
+
+
+def process_name() -> str:
+    """Return what tells this process from every other, here and on other machines."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def _is_dead(owner: str) -> bool:
+    """Say whether an owner is a process of this machine that is gone; of others one can only wait."""
+    host, _, number = owner.rpartition(":")
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def open_run(connection: Connection, study: StudyRow, settings: RunSettings, now: datetime) -> RunRow:
+    """Return the run with these settings, making it if it is new."""
+    rater_id = rater_id_of(connection, "judge", settings.judge)
+    digest = content_hash("run", study.study.protocol.hash, settings.judge, encode(settings.described))
+    found = select(runs).where(runs.c.study_id == study.id, runs.c.hash == digest)
+    row = connection.execute(found).one_or_none()
+    if row is None:
+        others = select(exists().where(runs.c.study_id == study.id, runs.c.rater_id == rater_id))
+        if connection.execute(others).scalar():
+            raise StudyError(
+                f"{settings.judge!r} has judged this study with other settings: give the judge another name (--name)"
+            )
+        new = {
+            "study_id": study.id,
+            "rater_id": rater_id,
+            "protocol_id": keep_protocol(connection, study.study.protocol),
+            "model": settings.model,
+            "settings": settings.described,
+            "hash": digest,
+            "created": now,
+        }
+        add_if_absent(connection, runs, **new)
+        row = connection.execute(found).one()
+    return RunRow(row.id, study, rater_id, settings)
+
+
+def begin_pass(connection: Connection, run: RunRow, now: datetime) -> None:
+    """Go through the items from the start again, unless another process is in the middle of it."""
+    row = connection.execute(select(runs.c.cursor).where(runs.c.id == run.id).with_for_update()).one()
+    held = connection.execute(select(leases).where(leases.c.run_id == run.id)).all()
+    if row.cursor and not any(lease.expires >= now and not _is_dead(lease.owner) for lease in held):
+        connection.execute(delete(leases).where(leases.c.run_id == run.id))
+        connection.execute(update(runs).where(runs.c.id == run.id).values(cursor=0, finished=None))
+
+
+def take_stretch(connection: Connection, run: RunRow, now: datetime) -> tuple[int, int] | None:
+    """Take the next stretch of items, or that of a process that died; None when there is none."""
+    size = connection.execute(select(studies.c.size).where(studies.c.id == run.study.id)).scalar_one()
+    total = size if run.settings.limit is None else min(size, run.settings.limit)
+    cursor = connection.execute(select(runs.c.cursor).where(runs.c.id == run.id).with_for_update()).scalar_one()
+    owner, expires = process_name(), now + LEASE
+    if cursor < total:
+        last = min(total, cursor + max(8, min(LONGEST_STRETCH, total // 16)))
+        connection.execute(update(runs).where(runs.c.id == run.id).values(cursor=last))
+        taken = {"run_id": run.id, "first": cursor, "last": last, "owner": owner, "expires": expires}
+        connection.execute(insert(leases).values(taken))
+        return cursor, last
+    for lease in connection.execute(select(leases).where(leases.c.run_id == run.id).order_by(leases.c.first)):
+        if lease.owner != owner and (lease.expires < now or _is_dead(lease.owner)):
+            mine = and_(leases.c.run_id == run.id, leases.c.first == lease.first, leases.c.owner == lease.owner)
+            if connection.execute(update(leases).where(mine).values(owner=owner, expires=expires)).rowcount:
+                return int(lease.first), int(lease.last)
+    return None
+
+
+def finish_stretch(connection: Connection, run: RunRow, first: int, now: datetime) -> None:
+    """Let a stretch go whose calls have all ended, and the run with it if it was the last."""
+    connection.execute(delete(leases).where(leases.c.run_id == run.id, leases.c.first == first))
+    left = select(exists().where(leases.c.run_id == run.id))
+    ended = and_(runs.c.id == run.id, runs.c.cursor >= run.study.study.items)
+    if not connection.execute(left).scalar():
+        connection.execute(update(runs).where(ended).values(finished=now))
+
+
+def renew(connection: Connection, run: RunRow, now: datetime) -> None:
+    """Tell the others that this process is still at work."""
+    mine = and_(leases.c.run_id == run.id, leases.c.owner == process_name())
+    connection.execute(update(leases).where(mine).values(expires=now + LEASE))
+
+
+def give_up(connection: Connection, run: RunRow) -> None:
+    """Leave what this process has not finished to others."""
+    mine = and_(leases.c.run_id == run.id, leases.c.owner == process_name())
+    connection.execute(update(leases).where(mine).values(owner="", expires=LONG_AGO))
+
+
+_STRETCH = (
+    select(items.c.id, items.c.position, items.c.body)
+    .where(
+        items.c.study_id == bindparam("study"),
+        items.c.position >= bindparam("first"),
+        items.c.position < bindparam("last"),
+    )
+    .order_by(items.c.position)
+)
+_MADE = (
+    select(calls.c.item_id, calls.c.order, calls.c.repeat, calls.c.error, verdicts.c.id)
+    .join(verdicts, verdicts.c.call_id == calls.c.id)
+    .join(items, items.c.id == calls.c.item_id)
+    .where(
+        calls.c.run_id == bindparam("run"),
+        items.c.study_id == bindparam("study"),
+        items.c.position >= bindparam("first"),
+        items.c.position < bindparam("last"),
+    )
+    .order_by(calls.c.id)
+)
+
+
+def wanted_in(connection: Connection, run: RunRow, first: int, last: int) -> list[Wanted]:
+    """Return the calls of a stretch that have brought no reply yet."""
+    where = {"study": run.study.id, "run": run.id, "first": first, "last": last}
+    made: dict[tuple[int, str, int], Row[*tuple[Any, ...]]] = {}
+    for row in connection.execute(_MADE, where):
+        made[row.item_id, row.order, row.repeat] = row
+    missing: list[Wanted] = []
+    for item in connection.execute(_STRETCH, where):
+        for order in run.settings.orders:
+            for repeat in range(run.settings.repeats):
+                before = made.get((item.id, order, repeat))
+                if before is None or before.error is not None:
+                    known = item_from_json(json.loads(item.body))
+                    missing.append(Wanted(item.id, known, order, repeat, before.id if before else None))
+    return missing
+
+
+def keep_reading(
+    connection: Connection, call: Row[*tuple[Any, ...]], read: tuple[str, str | None], now: datetime
+) -> None:
+    """Add what a newer reading makes of a stored reply; the older verdict stays, superseded."""
+    row = {
+        "study_id": call.study_id,
+        "item_id": call.item_id,
+        "rater_id": call.rater_id,
+        "call_id": call.id,
+        "supersedes": call.verdict_id,
+        "revision": call.revision + 1,
+        "status": read[0],
+        "label": read[1],
+        "order": call.order,
+        "repeat": False,
+        "after_reveal": False,
+        "created": now,
+        "stored": now,
+    }
+    connection.execute(insert(verdicts).values(row))
+
+
+def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now: datetime) -> None:
+    """Store calls and what was read from them."""
+    for call in ended:
+        if call.prompt_hash is not None and call.prompt is not None:
+            add_if_absent(connection, texts, hash=call.prompt_hash, body=call.prompt)
+    rows = [
+        {
+            "study_id": run.study.id,
+            "item_id": call.wanted.item_id,
+            "rater_id": run.rater_id,
+            "run_id": run.id,
+            "order": call.wanted.order,
+            "repeat": call.wanted.repeat,
+            "prompt_hash": call.prompt_hash,
+            "raw": call.raw,
+            "finish_reason": call.finish_reason,
+            "model": call.model,
+            "usage": dict(call.usage),
+            "seconds": call.seconds,
+            "error": call.error,
+            "copy_of": call.copy_of,
+            "created": now,
+        }
+        for call in ended
+    ]
+    added = insert(calls).returning(calls.c.id, sort_by_parameter_order=True)
+    numbers = connection.execute(added, rows).scalars().all()
+    given = [
+        {
+            "study_id": run.study.id,
+            "item_id": call.wanted.item_id,
+            "rater_id": run.rater_id,
+            "call_id": number,
+            "supersedes": call.wanted.supersedes,
+            "revision": 1,
+            "status": call.status,
+            "label": call.label,
+            "order": call.wanted.order,
+            "repeat": False,
+            "seconds": call.seconds,
+            "prompt_hash": call.prompt_hash,
+            "after_reveal": False,
+            "created": now,
+            "stored": now,
+        }
+        for call, number in zip(ended, numbers, strict=True)
+    ]
+    connection.execute(insert(verdicts), given)
+
+
+_SAME_PROMPT = (
+    select(calls)
+    .join(runs, runs.c.id == calls.c.run_id)
+    .where(
+        calls.c.prompt_hash.in_(bindparam("prompts", expanding=True)),
+        calls.c.error.is_(None),
+        runs.c.model == bindparam("model"),
+        calls.c.copy_of.is_(None),
+    )
+)
+
+
+def known_replies(connection: Connection, run: RunRow, prompts: Sequence[str]) -> dict[tuple[str, int], Row[Any]]:
+    """Return replies that the same model gave to the same prompts under the same settings, in this study or another."""
+    wanted = _SAME_PROMPT.add_columns(runs.c.settings)
+    found = connection.execute(wanted, {"prompts": list(prompts), "model": run.settings.model})
+    same = encode(run.settings.described)
+    return {(row.prompt_hash, row.repeat): row for row in found if encode(row.settings) == same}
+
+
+def run_counts(connection: Connection, run_id: int) -> dict[str, int]:
+    """Return how many current verdicts of a run there are by status."""
+    later = verdicts.alias("later")
+    counted = (
+        select(verdicts.c.status, func.count())
+        .join(calls, calls.c.id == verdicts.c.call_id)
+        .where(calls.c.run_id == run_id, ~exists().where(later.c.supersedes == verdicts.c.id))
+        .group_by(verdicts.c.status)
+    )
+    return {row.status: row[1] for row in connection.execute(counted)}
+
+
+def judge_calls(connection: Connection, study_id: int) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return every call that brought a reply, with the verdict now read from it."""
+    later = verdicts.alias("later")
+    wanted = (
+        select(
+            calls.c.id,
+            calls.c.study_id,
+            calls.c.run_id,
+            calls.c.item_id,
+            calls.c.rater_id,
+            calls.c.order,
+            calls.c.raw,
+            calls.c.finish_reason,
+            items.c.body,
+            items.c.name.label("item"),
+            raters.c.name.label("judge"),
+            verdicts.c.id.label("verdict_id"),
+            verdicts.c.label,
+            verdicts.c.status,
+            verdicts.c.revision,
+        )
+        .join(verdicts, verdicts.c.call_id == calls.c.id)
+        .join(items, items.c.id == calls.c.item_id)
+        .join(raters, raters.c.id == calls.c.rater_id)
+        .where(
+            calls.c.study_id == study_id,
+            calls.c.raw.is_not(None),
+            ~exists().where(later.c.supersedes == verdicts.c.id),
+        )
+        .order_by(calls.c.id)
+    )
+    return connection.execute(wanted).all()

@@ -1,0 +1,138 @@
+"""A run: bounded, recorded as it goes, stopped by what would fail everywhere, and true to its budget."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from judge.domain import Failure, Item, Reply
+from judge.run import Call, Limits, Prices, Run, Task, verdict_label
+
+GOOD = Reply('{"choice": "A+"}', "stop", prompt_tokens=100, completion_tokens=10)
+
+
+class Desk:
+    """Hands out tasks and keeps what comes back."""
+
+    def __init__(self, item: Item, count: int) -> None:
+        self.tasks = [Task(replace(item, id=f"q{n}"), "AB" if n % 2 else "BA") for n in range(count)]
+        self.kept: list[Call] = []
+
+    def fetch(self, count: int) -> list[Task]:
+        given, self.tasks = self.tasks[:count], self.tasks[count:]
+        return given
+
+    def record(self, calls: list[Call]) -> None:
+        self.kept += calls
+
+
+def run(protocols, desk: Desk, ask, **limits: object) -> Run:
+    started = Run(protocols["wildbench-pairwise"], ask, desk.fetch, desk.record, Limits(**limits))
+    asyncio.run(started.go())
+    return started
+
+
+def test_every_task_ends_as_a_recorded_call(protocols, item) -> None:
+    desk = Desk(item, 50)
+
+    async def ask(prompt):
+        await asyncio.sleep(0)
+        return GOOD
+
+    done = run(protocols, desk, ask, concurrency=7)
+    assert Counter(call.task.item.id for call in desk.kept) == {f"q{n}": 1 for n in range(50)}
+    assert done.summary.by_status == {"ok": 50}
+    assert {verdict_label(protocols["wildbench-pairwise"], call) for call in desk.kept} == {"A+", "B+"}
+
+
+def test_no_more_calls_fly_than_allowed(protocols, item) -> None:
+    flying, most = 0, 0
+
+    async def ask(prompt):
+        nonlocal flying, most
+        flying += 1
+        most = max(most, flying)
+        await asyncio.sleep(0.001)
+        flying -= 1
+        return GOOD
+
+    run(protocols, Desk(item, 60), ask, concurrency=5)
+    assert most == 5
+
+
+def test_failures_and_unreadable_replies_are_kept_with_their_kind(protocols, item) -> None:
+    answers = iter(
+        [Failure("timeout", "too slow"), Reply("no idea"), Reply("I'm sorry, I can't help with that."), GOOD]
+    )
+
+    async def ask(prompt):
+        return next(answers)
+
+    desk = Desk(item, 4)
+    done = run(protocols, desk, ask, concurrency=1)
+    assert done.summary.by_status == {"failed": 1, "unreadable": 1, "refused": 1, "ok": 1}
+    assert done.summary.by_failure == {"timeout": 1}
+    assert len(desk.kept) == 4
+
+
+def test_a_fatal_failure_stops_the_run_with_one_sentence(protocols, item) -> None:
+    async def ask(prompt):
+        await asyncio.sleep(0.001)
+        return Failure("key", "the key was refused", fatal=True)
+
+    desk = Desk(item, 1000)
+    done = run(protocols, desk, ask, concurrency=4)
+    assert done.summary.stopped == "the key was refused"
+    assert len(desk.kept) <= 8
+
+
+@pytest.mark.parametrize(
+    ("limits", "calls"),
+    [
+        ({"budget_tokens": 1000}, 10),
+        ({"budget_usd": 0.5, "prices": Prices(1000.0, 0.0)}, 5),
+    ],
+)
+def test_a_budget_is_not_overspent_by_more_than_what_was_in_flight(protocols, item, limits, calls) -> None:
+    async def ask(prompt):
+        await asyncio.sleep(0)
+        return GOOD
+
+    desk = Desk(item, 500)
+    done = run(protocols, desk, ask, concurrency=2, **limits)
+    assert "budget" in done.summary.stopped
+    assert calls <= len(desk.kept) <= calls + 2
+
+
+def test_an_unknown_price_leaves_the_cost_unknown(protocols, item) -> None:
+    async def ask(prompt):
+        return GOOD
+
+    done = run(protocols, Desk(item, 3), ask, budget_usd=1e-9)
+    assert done.summary.usd is None
+    assert done.summary.stopped is None
+
+
+def test_what_cannot_be_recorded_stops_the_run_and_is_not_swallowed(protocols, item) -> None:
+    async def ask(prompt):
+        await asyncio.sleep(0.001)
+        return GOOD
+
+    desk = Desk(item, 10_000)
+    desk.record = lambda calls: (_ for _ in ()).throw(OSError("disk full"))
+    with pytest.raises(OSError, match="disk full"):
+        run(protocols, desk, ask, concurrency=4)
+    assert len(desk.tasks) > 9000
+
+
+def test_an_item_that_cannot_be_rendered_is_a_failure_of_its_own(protocols, item) -> None:
+    async def ask(prompt):
+        return GOOD
+
+    desk = Desk(replace(item, response_b=None), 2)
+    done = run(protocols, desk, ask)
+    assert done.summary.by_status == {"failed": 2}
+    assert "add response_b" in desk.kept[0].answer.message
