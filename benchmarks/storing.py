@@ -9,6 +9,7 @@ import json
 import resource
 import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -155,12 +156,43 @@ def bench_people(folder: Path) -> None:
     store.close()
 
 
+def bench_import_beside_people(folder: Path) -> None:
+    """Print how long people wait for their verdict to be saved while another process imports."""
+    path, database = folder / "more.jsonl", f"sqlite:///{folder}/beside.db"
+    write_pairs(path, 20_000)
+    store = Store.open(database)
+    store.create_study(Study("s", PROTOCOL.version, wanted=3))
+    made = [Item(f"q{n}", (Turn("user", "Why?"),), "left " * 300, "right " * 300) for n in range(2000)]
+    store.add_prepared("s", [prepare(item) for item in made])
+    waits: list[float] = []
+    importing = threading.Event()
+    importing.set()
+
+    def annotate(name: str) -> None:
+        while importing.is_set() and isinstance(found := store.claim_next("s", name), Claim):
+            waits.append(seconds(lambda found=found: store.save_verdict(found.token, Submission("A+"))))
+            time.sleep(0.05)
+
+    people = [threading.Thread(target=annotate, args=(f"rater {number}",)) for number in range(PEOPLE)]
+    for person in people:
+        person.start()
+    words = ["import", str(path), "--study", "t", "--protocol", PROTOCOL.name, "--database", database]
+    subprocess.run([sys.executable, "app.py", *words], check=True, capture_output=True)
+    importing.clear()
+    for person in people:
+        person.join()
+    store.close()
+    told = f"median {statistics.median(waits) * 1000:.0f} ms, slowest {max(waits) * 1000:.0f} ms of {len(waits)}"
+    print(f"saving a verdict while 20000 pairs are imported, {PEOPLE} people   {told}")
+
+
 def main() -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as name:
         bench_import(Path(name))
         bench_growth(Path(name))
         bench_people(Path(name))
+        bench_import_beside_people(Path(name))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, TypeVar
 
 from exchange.formats import FORMATS, detect
+from exchange.formats.columns import guess_mapping
 from exchange.formats.table import convert_table
 from exchange.interchange import FieldError, Record, record_from_json
 from exchange.rows import Row
@@ -185,6 +186,10 @@ class _Check:
         if self.format == "auto":
             self.format = detect(first.value, is_table=tables) or "accord"
         chained = itertools.chain([first], rows)
+        if self.format == "csv" and isinstance(first.value, dict):
+            mapping = self.request.mapping or guess_mapping(list(first.value))
+            shown = ", ".join(f"{name}={column}" for name, column in mapping.items())
+            self.notes.append(f"columns taken as {shown} (--map FIELD=COLUMN says otherwise)")
         if self.request.mapping:
             converted = convert_table(chained, self.request.mapping)
         else:

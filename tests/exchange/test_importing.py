@@ -82,6 +82,13 @@ def test_a_parquet_file_gives_the_same_item(command, tmp_path: Path) -> None:
     assert exported(command, tmp_path) == [as_imported()]
 
 
+def test_the_guessed_meaning_of_columns_is_shown(command, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(FILES["table.csv"]())
+    _, _, note = command("import", "x.csv", "--study", "s", "--protocol", PREFERENCE, "--dry-run")
+    assert "instruction=prompt" in note
+    assert "response_b=answer_b" in note
+
+
 def test_columns_can_be_given_a_meaning(command, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("nr,frage,eins,zwei,ana\n007,Warum?,links,rechts,A\n", encoding="utf-8")
     pairs = ("id=nr", "instruction=frage", "response_a=eins", "response_b=zwei", "label:ana=ana")
