@@ -16,13 +16,12 @@ from typing import IO, TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judge.domain import AccordError, InputError, Prompt, Reading, Verdict
-from judge.protocol import Protocol, find_protocol, list_protocols
+from judge.domain import AccordError, InputError, Verdict
+from judge.protocol import find_protocol, list_protocols
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judge.domain import Item
     from storage.store import Store
 
 app = typer.Typer(
@@ -98,6 +97,8 @@ def render(
 
     Example: `python app.py render --protocol wildbench-pairwise --item examples/pairwise.json --order BA`
     """
+    from exchange.described import prompt_json
+    from exchange.interchange import read_item
     from judge import render as rendering
 
     with clear_errors():
@@ -123,6 +124,7 @@ def parse(
 
     Example: `echo 'Clear and complete. [RESULT] 4' | python app.py parse --protocol prometheus-direct --json`
     """
+    from exchange.described import reading_json
     from judge.read import read
 
     with clear_errors():
@@ -141,6 +143,8 @@ def parse(
 @app.command()
 def protocols(as_json: AsJson = False) -> None:
     """List the protocols: the built-in ones and those in the folder that ACCORD_PROTOCOLS names."""
+    from exchange.described import protocol_json
+
     with clear_errors():
         found = list_protocols(own_protocols())
     if as_json:
@@ -293,76 +297,6 @@ def mapping(pairs: list[str]) -> dict[str, str]:
     if wrong:
         raise InputError(f"--map {wrong[0]!r}: write FIELD=COLUMN, such as --map response_a=answer1")
     return dict(pair.split("=", 1) for pair in pairs)
-
-
-def read_item(path: Path) -> Item:
-    """Return the one item that a file holds."""
-    from exchange.interchange import FieldError, record_from_json
-
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
-    try:
-        return record_from_json(json.loads(text)).item
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: is not one item in JSON: {error.msg}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is not one item in JSON: {error}") from error
-    except FieldError as error:
-        raise InputError(f"{path}: {error}") from error
-
-
-def prompt_json(prompt: Prompt) -> str:
-    """Return a prompt as JSON for programs."""
-    value = {
-        "protocol": prompt.protocol,
-        "order": prompt.order,
-        "system": prompt.system,
-        "user": prompt.user,
-        "sha256": prompt.sha256,
-        "hash": prompt.hash,
-        "spans": [asdict(span) for span in prompt.spans],
-        "warnings": [{**asdict(found), "message": str(found)} for found in prompt.warnings],
-        "notes": list(prompt.notes),
-    }
-    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
-
-
-def reading_json(protocol: Protocol, reading: Reading) -> str:
-    """Return what was read from a reply as JSON for programs."""
-    if isinstance(reading, Verdict):
-        label, step, span, why = reading.label, reading.step, [reading.start, reading.end], None
-    else:
-        label, step, span, why = None, None, None, reading.why
-    value = {
-        "protocol": protocol.name,
-        "status": reading.status,
-        "label": label,
-        "value": None if label is None else protocol.scale.value(label),
-        "step": step,
-        "span": span,
-        "why": why,
-        "parts": dict(reading.parts),
-    }
-    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
-
-
-def protocol_json(protocol: Protocol) -> dict[str, object]:
-    """Return what a program may want to know of a protocol."""
-    return {
-        "name": protocol.name,
-        "title": protocol.title,
-        "kind": protocol.kind,
-        "hash": protocol.hash,
-        "scale": [asdict(point) for point in protocol.scale.points],
-        "fields": list(protocol.fields),
-        "answer": {protocol.answer.form: protocol.answer.text},
-        "system": protocol.system,
-        "request": dict(protocol.request),
-    }
 
 
 def write(text: str) -> None:

@@ -5,16 +5,17 @@ Every complaint names the field; the caller adds the file and the line.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NoReturn, get_args
 
-from judge.domain import GivenVerdict, InputError, Item, Order, RaterKind, Rubric, Status, Turn
+from judge.domain import LONGEST_NAME, GivenVerdict, InputError, Item, Order, RaterKind, Rubric, Status, Turn
 from judge.rubrics import find_rubric
 from storage.codec import DESCRIPTIONS, encode, item_to_json, rubric_from_json, verdict_to_json
-from storage.raters import LONGEST_NAME
 
 _ITEM_KEYS = (
     "id",
@@ -311,3 +312,21 @@ def record_to_json(record: Record) -> str:
     if record.verdicts:
         value["verdicts"] = [verdict_to_json(verdict) for verdict in record.verdicts]
     return encode(value)
+
+
+def read_item(path: Path) -> Item:
+    """Return the one item that a file holds."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+    try:
+        return record_from_json(json.loads(text)).item
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: is not one item in JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is not one item in JSON: {error}") from error
+    except FieldError as error:
+        raise InputError(f"{path}: {error}") from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,8 @@ from judge.render import render
 from judge.run import Ask, Call, Limits, Run, Summary, Task, verdict_label, why_none
 from storage.runs import Ended, RunRow, RunSettings, Wanted
 from storage.store import Store
+
+TOLD_EVERY = 2.0  # seconds
 
 
 @dataclass(slots=True)
@@ -25,6 +28,11 @@ class StudyRun:
     reused: int = 0
     waiting: list[tuple[int, Wanted]] = field(default_factory=list)
     left: dict[int, int] = field(default_factory=dict)
+
+    def total(self) -> int:
+        """Return how many calls the whole run consists of."""
+        settings, size = self.row.settings, self.row.study.study.items
+        return min(size, settings.limit or size) * len(settings.orders) * settings.repeats
 
     def fetch(self, count: int) -> list[Task]:
         """Return up to so many calls still to be made; none when nothing is left for this process."""
@@ -108,12 +116,33 @@ def prepare_run(store: Store, study: str, settings: RunSettings, ask: Ask, limit
     return part, Run(part.protocol, ask, part.fetch, part.record, limits)
 
 
-async def judge_study(part: StudyRun, run: Run) -> Summary:
-    """Run to the end; whatever this process leaves undone is free for the next one at once."""
+async def judge_study(part: StudyRun, run: Run, tell: Callable[[str], None]) -> Summary:
+    """Run to the end, telling how it goes; what this process leaves undone is free for the next one at once."""
+    total = part.total()
+    before = sum(count for status, count in part.store.run_counts(part.row).items() if status != "failed")
+    teller = asyncio.create_task(_keep_telling(run.summary, total - before, tell))
     try:
         return await run.go()
     finally:
+        teller.cancel()
         part.store.give_up(part.row)
+
+
+async def _keep_telling(summary: Summary, missing: int, tell: Callable[[str], None]) -> None:
+    while True:
+        await asyncio.sleep(TOLD_EVERY)
+        tell(progress_line(summary, missing))
+
+
+def progress_line(summary: Summary, missing: int) -> str:
+    """Say in one line how a run stands: rate, time left, cost so far, failures by kind."""
+    rate = summary.per_second
+    left = max(missing - summary.calls, 0) / rate if rate else 0
+    told = [f"{summary.calls} of {missing} calls", f"{rate:.1f} a second", f"about {left:.0f} s left"]
+    tokens = summary.prompt_tokens + summary.completion_tokens
+    told.append(f"{summary.usd:.4f} USD" if summary.usd is not None else f"{tokens} tokens")
+    told += [f"{count} {kind}" for kind, count in sorted(summary.by_failure.items())]
+    return " · ".join(told)
 
 
 def reread_study(store: Store, study: str) -> list[dict[str, Any]]:

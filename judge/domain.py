@@ -26,6 +26,7 @@ RaterKind = Literal["human", "judge"]
 Status = Literal["ok", "unreadable", "refused", "cut_off", "failed"]
 
 ORDERS: tuple[Order, ...] = ("AB", "BA")
+LONGEST_NAME = 200  # characters in a rater's name
 
 
 class AccordError(Exception):

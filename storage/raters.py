@@ -7,10 +7,9 @@ from typing import Any
 from sqlalchemy import Connection, Table, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from judge.domain import InputError, RaterKind
+from judge.domain import LONGEST_NAME, InputError, RaterKind
 from storage.schema import raters
 
-LONGEST_NAME = 200
 _KNOWN = select(raters.c.id).where(raters.c.kind == bindparam("kind"), raters.c.name == bindparam("name"))
 
 
