@@ -12,7 +12,7 @@ import sys
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -259,6 +259,81 @@ def bundle(
     write("".join(f"{digest}  {path}\n" for path, digest in sums.items()))
 
 
+@app.command()
+def judge(
+    study: StudyName,
+    model: Annotated[
+        str | None, typer.Option(help="The model's name; none, no key and no URL: the embedded one.")
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="An OpenAI-compatible endpoint, such as http://localhost:8000/v1.")
+    ] = None,
+    orders: Annotated[Literal["AB", "BA", "both"], typer.Option(help="How the sides are shown.")] = "both",
+    repeats: Annotated[int, typer.Option(help="How often each prompt is asked.", min=1)] = 1,
+    concurrency: Annotated[int, typer.Option(help="How many calls fly at once.", min=1)] = 16,
+    temperature: Annotated[float | None, typer.Option(help="Instead of the protocol's own.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Instead of the protocol's own.", min=1)] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first so many items.", min=1)] = None,
+    per_minute: Annotated[int | None, typer.Option(help="At most so many calls a minute.", min=1)] = None,
+    budget_usd: Annotated[float | None, typer.Option(help="Stop when this is spent; needs both prices.", min=0)] = None,
+    budget_tokens: Annotated[int | None, typer.Option(help="Stop when so many tokens are used.", min=1)] = None,
+    price_prompt: Annotated[float | None, typer.Option(help="USD for a million prompt tokens.", min=0)] = None,
+    price_completion: Annotated[float | None, typer.Option(help="USD for a million completion tokens.", min=0)] = None,
+    name: Annotated[str | None, typer.Option(help="The judge's name in the study; by default the model's.")] = None,
+    api_key_env: Annotated[str, typer.Option(help="The environment variable that holds the key.")] = "OPENAI_API_KEY",
+    again: Annotated[bool, typer.Option("--no-reuse", help="Ask even where the same was asked before.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked, and ask nothing.")] = False,
+    as_json: AsJson = False,
+    database: DatabaseUrl = DEFAULT_DATABASE,
+) -> None:
+    """Let a model judge a study, in both orders; start it again and it does only what is missing.
+
+    Example: `python app.py judge --study demo --model gpt-x --base-url http://localhost:8000/v1`
+    """
+    from exchange.judging import JudgeOrder, estimate_run, run_judge
+    from judge.run import Limits, Prices
+
+    wanted = JudgeOrder(
+        study=study,
+        model=model,
+        base_url=base_url,
+        name=name,
+        key=os.environ.get(api_key_env, ""),
+        orders=("AB", "BA") if orders == "both" else (orders,),
+        repeats=repeats,
+        limit=limit,
+        reuse=not again,
+        request={"temperature": temperature, "max_tokens": max_tokens},
+        limits=Limits(concurrency, per_minute, budget_tokens, budget_usd, Prices(price_prompt, price_completion)),
+    )
+    with clear_errors(), opened(database) as store:
+        if dry_run:
+            estimate = estimate_run(store, wanted)
+            write(json.dumps(estimate, ensure_ascii=False, indent=1) + "\n" if as_json else told_estimate(estimate))
+            return
+        done = run_judge(store, wanted, lambda line: typer.echo(line, err=True))
+    write(json.dumps(done, ensure_ascii=False, indent=1) + "\n" if as_json else told_run(done))
+    if done["stopped"] or done["run"].get("failed"):
+        typer.echo("start the same command again to do what is missing", err=True)
+        raise typer.Exit(1)
+
+
+@app.command()
+def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = DEFAULT_DATABASE) -> None:
+    """Read every stored reply of a study again with the current rules, and report what changed; both are kept."""
+    from exchange.judging import reread_study
+
+    with clear_errors(), opened(database) as store:
+        changes = reread_study(store, study)
+    if as_json:
+        write(json.dumps({"study": study, "changed": changes}, ensure_ascii=False, indent=1) + "\n")
+        return
+    for change in changes:
+        before, after = (part[1] or part[0] for part in (change["before"], change["after"]))
+        write(f"{change['item']} {change['judge']} {change['order']}: {before} → {after}\n")
+    write(f"{len(changes)} verdicts changed\n")
+
+
 @contextmanager
 def opened(database: str) -> Iterator[Store]:
     """Open the database and let it go again."""
@@ -297,6 +372,20 @@ def mapping(pairs: list[str]) -> dict[str, str]:
     if wrong:
         raise InputError(f"--map {wrong[0]!r}: write FIELD=COLUMN, such as --map response_a=answer1")
     return dict(pair.split("=", 1) for pair in pairs)
+
+
+def told_estimate(estimate: dict[str, Any]) -> str:
+    """Return an estimate for people: numbers first, then the first prompt as it would be sent."""
+    cost = "unknown (give both prices)" if estimate["usd"] is None else f"{estimate['usd']:.4f} USD"
+    head = f"{estimate['calls']} calls, about {estimate['prompt_tokens']} prompt tokens, cost {cost}\n"
+    return head + (f"\n{estimate['first_prompt']}\n" if estimate["first_prompt"] else "")
+
+
+def told_run(done: dict[str, Any]) -> str:
+    """Return how a run went, for people."""
+    counts = ", ".join(f"{count} {status}" for status, count in sorted(done["run"].items())) or "nothing yet"
+    stopped = f"stopped: {done['stopped']}\n" if done["stopped"] else ""
+    return f"{stopped}{done['judge']}: {counts} ({done['calls']} calls now, {done['reused']} known from before)\n"
 
 
 def write(text: str) -> None:

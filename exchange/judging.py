@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import itertools
+import json
+import signal
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from judge.domain import Failure, Reply
+from judge.client import Client, Endpoint
+from judge.domain import Failure, InputError, Order, Prompt, Reply
 from judge.protocol import Protocol, load_version
 from judge.read import read
 from judge.render import render
 from judge.run import Ask, Call, Limits, Run, Summary, Task, verdict_label, why_none
+from storage.codec import item_from_json
 from storage.runs import Ended, RunRow, RunSettings, Wanted
 from storage.store import Store
 
 TOLD_EVERY = 2.0  # seconds
+CHARACTERS_A_TOKEN = 4  # a rule of thumb for English; an estimate needs no more
+TOKENS_AN_ANSWER = 400
 
 
 @dataclass(slots=True)
@@ -143,6 +150,104 @@ def progress_line(summary: Summary, missing: int) -> str:
     told.append(f"{summary.usd:.4f} USD" if summary.usd is not None else f"{tokens} tokens")
     told += [f"{count} {kind}" for kind, count in sorted(summary.by_failure.items())]
     return " · ".join(told)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeOrder:
+    """What somebody asks for: which model judges which study, and within which limits."""
+
+    study: str
+    model: str | None = None
+    base_url: str | None = None
+    name: str | None = None
+    key: str = field(default="", repr=False)
+    orders: tuple[Order, ...] = ("AB", "BA")
+    repeats: int = 1
+    limit: int | None = None
+    reuse: bool = True
+    request: Mapping[str, Any] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def embedded(self) -> bool:
+        """Say whether nothing was named, so that the embedded model judges."""
+        return self.model is None and self.base_url is None and not self.key
+
+    def settings(self, protocol: Protocol, model: str) -> RunSettings:
+        """Return the settings of the run; what was not said is as the protocol says."""
+        said = {name: value for name, value in self.request.items() if value is not None}
+        orders = self.orders if protocol.kind == "pairwise" else ("AB",)
+        request = {**protocol.request, **said}
+        return RunSettings(self.name or model, model, request, orders, self.repeats, self.limit, self.reuse)
+
+
+def run_judge(store: Store, wanted: JudgeOrder, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Judge a study and return how it went; Ctrl-C stops it cleanly."""
+    if wanted.embedded:
+        # Imported here because only a judge without a server needs it, and it is slow to load.
+        from judge.embedded import EmbeddedModel
+
+        with EmbeddedModel() as model:
+            return asyncio.run(_judge(store, wanted, model.endpoint, tell, model.constraints))
+    if wanted.model is None:
+        raise InputError("no model is named: add --model")
+    if wanted.base_url is None and not wanted.key:
+        raise InputError("there is no key: set OPENAI_API_KEY (or --api-key-env), or name a server with --base-url")
+    return asyncio.run(_judge(store, wanted, Endpoint(wanted.base_url, wanted.model, wanted.key), tell))
+
+
+async def _judge(
+    store: Store,
+    wanted: JudgeOrder,
+    endpoint: Endpoint,
+    tell: Callable[[str], None],
+    constraints: Callable[[Protocol], Mapping[str, object]] = lambda _: {},
+) -> dict[str, Any]:
+    protocol = load_version(store.study(wanted.study).protocol)
+    settings = wanted.settings(protocol, endpoint.model)
+    async with Client(endpoint) as client:
+
+        async def ask(prompt: Prompt) -> Reply | Failure:
+            return await client.ask(prompt, {**settings.request, **constraints(protocol)}, protocol.scale)
+
+        part, run = prepare_run(store, wanted.study, settings, ask, wanted.limits)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, run.stop, "interrupted")
+        summary = await judge_study(part, run, tell)
+    return {
+        "study": wanted.study,
+        "judge": settings.judge,
+        "model": settings.model,
+        "protocol": protocol.name,
+        "calls": summary.calls,
+        "reused": part.reused,
+        "by_status": dict(summary.by_status),
+        "failures": dict(summary.by_failure),
+        "prompt_tokens": summary.prompt_tokens,
+        "completion_tokens": summary.completion_tokens,
+        "usd": summary.usd,
+        "stopped": summary.stopped,
+        "run": store.run_counts(part.row),
+    }
+
+
+def estimate_run(store: Store, wanted: JudgeOrder) -> dict[str, Any]:
+    """Say what a run would ask, without asking: calls, tokens, cost and the first prompt."""
+    study = store.study(wanted.study)
+    protocol = load_version(study.protocol)
+    settings = wanted.settings(protocol, wanted.model or "embedded")
+    bodies = itertools.islice(store.records(wanted.study), wanted.limit)
+    sizes = 0
+    first = ""
+    count = 0
+    for body, _ in bodies:
+        prompt = render(protocol, item_from_json(json.loads(body)))
+        first = first or prompt.user
+        sizes += (len(prompt.system) + len(prompt.user)) * len(settings.orders) * settings.repeats
+        count += len(settings.orders) * settings.repeats
+    tokens = sizes // CHARACTERS_A_TOKEN
+    answers = count * TOKENS_AN_ANSWER
+    usd = wanted.limits.prices.cost(tokens, answers)
+    return {"calls": count, "prompt_tokens": tokens, "completion_tokens": answers, "usd": usd, "first_prompt": first}
 
 
 def reread_study(store: Store, study: str) -> list[dict[str, Any]]:

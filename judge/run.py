@@ -122,7 +122,7 @@ class Run:
         self.record = record
         self.limits = limits
         self.summary = Summary(limits.prices)
-        self._ended: asyncio.Queue[Call | None] = asyncio.Queue()
+        self._ended: asyncio.Queue[tuple[Call, asyncio.Future[None]] | None] = asyncio.Queue()
         self._next_start = 0.0
 
     def stop(self, why: str) -> None:
@@ -152,8 +152,17 @@ class Run:
                 flying.add(asyncio.create_task(self._call(waiting.pop())))
             if flying:
                 ended, flying = await asyncio.wait(flying, return_when=asyncio.FIRST_COMPLETED)
-                for task in ended:
-                    task.result()  # a bug in a call must not be swallowed
+                await self._raise_first(ended, flying)
+
+    @staticmethod
+    async def _raise_first(ended: set[asyncio.Task[None]], flying: set[asyncio.Task[None]]) -> None:
+        """Raise what went wrong in a call, if anything did, and leave none of the others behind."""
+        errors = [error for task in ended if (error := task.exception())]
+        if errors:
+            for task in flying:
+                task.cancel()
+            await asyncio.gather(*flying, return_exceptions=True)
+            raise errors[0]
 
     async def _pace(self) -> None:
         if self.limits.per_minute is None:
@@ -173,10 +182,13 @@ class Run:
         reading = None if isinstance(answer, Failure) else read(self.protocol, answer.text, answer.finish_reason)
         call = Call(task, prompt, answer, reading)
         self.summary.count(call)
-        self._ended.put_nowait(call)
         if isinstance(answer, Failure) and answer.fatal:
             self.stop(answer.message)
         self._check_budget()
+        # A call keeps its place until it is recorded, so that a kill never costs more calls than may fly at once.
+        recorded = asyncio.get_running_loop().create_future()
+        self._ended.put_nowait((call, recorded))
+        await recorded
 
     def _check_budget(self) -> None:
         spent = self.summary.prompt_tokens + self.summary.completion_tokens
@@ -194,12 +206,18 @@ class Run:
             while not self._ended.empty():
                 batch.append(self._ended.get_nowait())
             over = None in batch
-            if calls := [call for call in batch if call is not None]:
-                try:
-                    await asyncio.to_thread(self.record, calls)
-                except BaseException:
-                    self.stop("what came back could not be stored")
-                    raise
+            ended = [entry for entry in batch if entry is not None]
+            if not ended:
+                continue
+            try:
+                await asyncio.to_thread(self.record, [call for call, _ in ended])
+            except Exception as error:  # noqa: BLE001 (handed to the calls that wait, and raised from there)
+                self.stop("what came back could not be stored")
+                for _, recorded in ended:
+                    recorded.set_exception(error)
+            else:
+                for _, recorded in ended:
+                    recorded.set_result(None)
 
 
 def verdict_label(protocol: Protocol, call: Call) -> str | None:

@@ -1,0 +1,12 @@
+"""A process that runs `judge` against a server until it is killed or done."""
+
+from __future__ import annotations
+
+import sys
+
+import app
+
+if __name__ == "__main__":
+    database, url, concurrency = sys.argv[1:]
+    words = ["judge", "--study", "s", "--model", "m", "--base-url", url, "--concurrency", concurrency]
+    app.main([*words, "--database", database, "--json"])

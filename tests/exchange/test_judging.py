@@ -1,0 +1,272 @@
+"""Judging a stored study through a real server: nothing lost, nothing doubled, whatever the server does."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from openai_server import Answer, OpenAIServer, Seen, completion, dropped, error, truncated_json
+
+from exchange.judging import JudgeOrder, estimate_run, reread_study, run_judge
+from judge.domain import InputError, StudyError
+from judge.run import Limits, Prices
+from storage.store import Store
+
+ROOT = Path(__file__).parents[2]
+GOOD = completion('{"reason": "Clearer.", "choice": "A"}')
+FULL = os.environ.get("ACCORD_SOAK") == "full"
+
+
+def quiet(line: str) -> None:
+    """Progress is for people."""
+
+
+def order(server: OpenAIServer, **changes: object) -> JudgeOrder:
+    return replace(JudgeOrder("s", "m", server.url, key="secret-key", limits=Limits(8)), **changes)
+
+
+def given(store: Store) -> dict[tuple[str, str], tuple[str, str | None]]:
+    """Return status and label by item and order; each may be there only once."""
+    found = {}
+    for body, verdicts in store.records("s"):
+        for verdict in verdicts:
+            key = json.loads(body)["id"], verdict.order
+            assert key not in found
+            found[key] = verdict.status, verdict.label
+    return found
+
+
+def both_orders(count: int) -> set[tuple[str, str]]:
+    return {(f"q{n}", order) for n in range(count) for order in ("AB", "BA")}
+
+
+def test_a_study_is_judged_in_both_orders_and_labels_are_unswapped(store, make_study) -> None:
+    make_study(10)
+    with OpenAIServer(lambda seen: GOOD) as server:
+        done = run_judge(store, order(server), quiet)
+    assert (done["calls"], done["run"], done["stopped"]) == (20, {"ok": 20}, None)
+    assert set(given(store)) == both_orders(10)
+    assert {(order, label) for (_, order), (_, label) in given(store).items()} == {("AB", "A"), ("BA", "B")}
+
+
+def test_starting_again_does_only_what_is_missing(store, make_study, add_items) -> None:
+    make_study(10)
+    with OpenAIServer(lambda seen: GOOD) as server:
+        run_judge(store, order(server, limit=4), quiet)
+        assert server.served == 8
+        run_judge(store, order(server), quiet)
+        assert server.served == 20
+        add_items(5, first=10)
+        run_judge(store, order(server), quiet)
+        assert server.served == 30
+        assert run_judge(store, order(server), quiet)["calls"] == 0
+
+
+def misbehave(chance: random.Random):
+    """Fail in every way a server can, and answer in the end."""
+
+    def behave(seen: Seen) -> Answer:
+        return chance.choice(
+            [
+                GOOD,
+                GOOD,
+                GOOD,
+                error(429, "slow down", {"retry-after": "0"}),
+                error(500, "oops"),
+                dropped(),
+                truncated_json(),
+                completion("I cannot decide."),
+                completion('{"reason": "so long that', finish_reason="length"),
+            ]
+        )
+
+    return behave
+
+
+def test_whatever_the_server_does_every_item_ends_as_a_verdict_or_a_recorded_failure(store, make_study) -> None:
+    make_study(30)
+    with OpenAIServer(misbehave(random.Random(3))) as server:
+        done = run_judge(store, order(server), quiet)
+        assert set(given(store)) == both_orders(30)
+        assert sum(done["by_status"].values()) == 60
+        assert {"ok", "unreadable", "cut_off"} <= done["run"].keys()
+        server.behave = lambda seen: GOOD
+        again = run_judge(store, order(server), quiet)
+    # Failures are asked again; an unreadable reply is never re-sampled silently.
+    assert again["calls"] == done["run"].get("failed", 0)
+    assert "failed" not in again["run"]
+    assert again["run"]["unreadable"] == done["run"]["unreadable"]
+    assert set(given(store)) == both_orders(30)
+
+
+def test_an_expired_key_stops_at_once_with_one_sentence(store, make_study) -> None:
+    make_study(200)
+    with OpenAIServer(lambda seen: error(401, "Incorrect API key provided: secret-key.")) as server:
+        done = run_judge(store, order(server), quiet)
+        assert server.served <= 16
+    assert done["stopped"]
+    assert "secret-key" not in json.dumps(done)
+    assert "key" in done["stopped"]
+
+
+def test_a_key_is_found_nowhere_afterwards(store, make_study, database, tmp_path, capfd) -> None:
+    make_study(5)
+    with OpenAIServer(lambda seen: error(401, f"bad key {seen.headers['authorization']}")) as server:
+        run_judge(store, order(server, key="sk-planted-0123456789"), print)
+    store.close()
+    told = capfd.readouterr()
+    assert "planted" not in told.out + told.err
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            assert b"planted" not in path.read_bytes()
+    again = Store.open(database)
+    with again.reading() as connection:
+        dumped = [
+            str(row)
+            for table in ("call", "run", "event")
+            for row in connection.exec_driver_sql(f'SELECT * FROM "{table}"')
+        ]
+    again.close()
+    assert "planted" not in "".join(dumped)
+
+
+def test_the_same_prompt_to_the_same_model_is_not_paid_for_twice(store, make_study) -> None:
+    make_study(6)
+    with OpenAIServer(lambda seen: GOOD) as server:
+        run_judge(store, order(server), quiet)
+        done = run_judge(store, order(server, name="the same again"), quiet)
+        assert (done["calls"], done["reused"]) == (0, 12)
+        assert run_judge(store, order(server, name="afresh", reuse=False), quiet)["calls"] == 12
+        assert run_judge(store, order(server, name="hotter", request={"temperature": 1}), quiet)["calls"] == 12
+
+
+def test_other_settings_need_another_name(store, make_study) -> None:
+    make_study(1)
+    with OpenAIServer(lambda seen: GOOD) as server:
+        run_judge(store, order(server), quiet)
+        with pytest.raises(StudyError, match="--name"):
+            run_judge(store, order(server, request={"temperature": 1}), quiet)
+
+
+def test_repeats_are_calls_of_their_own(store, make_study) -> None:
+    make_study(2)
+    with OpenAIServer(lambda seen: GOOD) as server:
+        assert run_judge(store, order(server, repeats=3), quiet)["calls"] == 12
+
+
+def test_a_budget_stops_the_run_and_the_next_one_goes_on(store, make_study) -> None:
+    make_study(20)
+    with OpenAIServer(lambda seen: GOOD) as server:
+        done = run_judge(store, order(server, limits=Limits(2, budget_usd=18e-5, prices=Prices(1.0, 1.0))), quiet)
+        assert "budget" in done["stopped"]
+        assert 10 <= done["calls"] <= 12
+        assert run_judge(store, order(server), quiet)["calls"] == 40 - done["calls"]
+
+
+def test_what_would_be_asked_is_told_without_asking(store, make_study) -> None:
+    make_study(5)
+    told = estimate_run(store, JudgeOrder("s", "m", limits=Limits(prices=Prices(1.0, 2.0))))
+    assert told["calls"] == 10
+    assert "Question 0?" in told["first_prompt"]
+    assert told["usd"] > 0
+
+
+def test_no_model_and_no_key_are_said_to_be_missing(store, make_study) -> None:
+    make_study(1)
+    with pytest.raises(InputError, match="--model"):
+        run_judge(store, JudgeOrder("s", base_url="http://127.0.0.1:1/v1"), quiet)
+    with pytest.raises(InputError, match="OPENAI_API_KEY"):
+        run_judge(store, JudgeOrder("s", "m"), quiet)
+
+
+def test_reading_again_changes_nothing_unless_the_rules_have_changed(store, make_study, monkeypatch) -> None:
+    make_study(4)
+    with OpenAIServer(misbehave(random.Random(0))) as server:
+        run_judge(store, order(server), quiet)
+    before = given(store)
+    assert reread_study(store, "s") == []
+    from exchange import judging
+
+    monkeypatch.setattr(
+        judging, "read", lambda protocol, text, finish: judging_read(protocol, text + "\nchoice: tie", finish)
+    )
+    from judge.read import read as judging_read
+
+    changes = reread_study(store, "s")
+    assert all(change["after"] == ["ok", "tie"] for change in changes)
+    monkeypatch.undo()
+    reread_study(store, "s")
+    assert given(store) == before
+
+
+def start(database: str, server: OpenAIServer, concurrency: int = 6) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / "tests/exchange/judge_process.py"), database, server.url, str(concurrency)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "k"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def asked(server: OpenAIServer) -> Counter[str]:
+    return Counter(json.dumps(seen.body["messages"]) for seen in server.requests)
+
+
+def test_killed_runs_end_with_the_verdicts_of_an_undisturbed_one(store, database, make_study) -> None:
+    items, kills = (400, 20) if FULL else (40, 3)
+    make_study(items)
+    chance = random.Random(5)
+    with OpenAIServer(lambda seen: GOOD, delay=0.02) as server:
+        for _ in range(kills):
+            before = server.served
+            process = start(database, server)
+            while server.served < before + 3 and process.poll() is None:
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0, 0.2))
+            process.kill()
+            process.communicate()
+        process = start(database, server)
+        output, problems = process.communicate(timeout=120)
+        assert process.returncode == 0, problems.decode()
+        assert json.loads(output)["run"] == {"ok": 2 * items}
+        assert set(given(store)) == both_orders(items)
+        extra = sum(asked(server).values()) - 2 * items
+        assert extra <= kills * 6
+
+
+def test_two_processes_share_a_run_instead_of_doubling_it(store, database, make_study) -> None:
+    make_study(60)
+    with OpenAIServer(lambda seen: GOOD, delay=0.05) as server:
+        processes = [start(database, server) for _ in range(2)]
+        for process in processes:
+            _, problems = process.communicate(timeout=120)
+            assert process.returncode == 0, problems.decode()
+        assert set(asked(server).values()) == {1}
+        assert server.served == 120
+        assert server.most_at_once > 6
+    assert set(given(store)) == both_orders(60)
+
+
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(store, database, make_study) -> None:
+    make_study(200)
+    with OpenAIServer(lambda seen: GOOD, delay=0.1) as server:
+        process = start(database, server)
+        while server.served < 6:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        output, problems = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert json.loads(output)["stopped"] == "interrupted"
+        assert b"start the same command again" in problems
+        # What was in flight is kept: nothing that the server answered is lost.
+        assert len(given(store)) == server.served
