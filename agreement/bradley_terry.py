@@ -1,0 +1,235 @@
+"""Bradley-Terry strengths from wins, with what other tools leave unsaid: whether they exist at all.
+
+The likelihood has a maximum only if every model is reachable from every other along wins (Ford 1957). Where it is
+not, fitting anyway returns numbers that depend on when the solver stopped. A tie counts as half a win each way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit
+
+from agreement.categories import BoolArray, FloatArray, number_clusters
+from agreement.estimate import DEFINED_RESAMPLES, Estimate, list_warnings
+from agreement.intervals import (
+    Sampling,
+    Statistic,
+    Units,
+    estimate,
+    interval_from_replicates,
+    resample,
+    units_of_rows,
+    units_of_table,
+)
+from agreement.scores import Coefficient, rank_correlation
+
+STEPS = 60
+ELO_SCALE = 400.0 / float(np.log(10.0))
+ELO_CENTRE = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Games:
+    """Games between models numbered from 0: the two sides, and the first's result (1, 1/2, 0)."""
+
+    first: ArrayLike
+    second: ArrayLike
+    result: ArrayLike
+    models: int
+
+
+@dataclass(frozen=True, slots=True)
+class BradleyTerry:
+    """Strengths that sum to 0, their ranks' intervals and the chance of each model beating each other.
+
+    `components` lists the groups of models within which everyone is reachable along wins; with more than one there is
+    no maximum and `why` says so, unless a pseudo-game was added. `covariance` is the model's own, without clusters.
+    """
+
+    strengths: tuple[Estimate, ...]
+    ranks: tuple[tuple[int, int] | None, ...]
+    win_probability: FloatArray
+    covariance: FloatArray
+    components: tuple[tuple[int, ...], ...]
+    pseudo_game: float
+    sampling: Sampling
+    why: str | None = None
+
+    def elo(self) -> tuple[Estimate, ...]:
+        """Return the strengths on the Elo scale, centred at 1000."""
+
+        def scale(number: float | None) -> float | None:
+            return None if number is None else ELO_SCALE * number + ELO_CENTRE
+
+        return tuple(
+            Estimate(scale(s.value), scale(s.low), scale(s.high), s.method, s.n, s.clusters, s.why, s.warnings)
+            for s in self.strengths
+        )
+
+
+def find_components(wins: FloatArray) -> tuple[tuple[int, ...], ...]:
+    """Return the strongly connected groups of the graph of who has beaten whom (a tie is half a win each way)."""
+    count, label = connected_components(wins > 0, directed=True, connection="strong")
+    return tuple(tuple(int(model) for model in np.flatnonzero(label == group)) for group in range(count))
+
+
+def _connected(wins: FloatArray) -> BoolArray:
+    """Return for each matrix of a stack whether everyone is reachable from everyone."""
+    models = wins.shape[-1]
+    reach = ((wins > 0) | np.eye(models, dtype=bool)).astype(np.float64)
+    for _ in range(max(1, int(np.ceil(np.log2(max(models, 2)))))):
+        reach = (reach @ reach > 0).astype(np.float64)
+    return np.asarray(reach.all(axis=(-2, -1)))
+
+
+def fit_strengths(wins: FloatArray, pseudo_game: float = 0.0) -> FloatArray:
+    """Return strengths (…, M) from win matrices (…, M, M), by Newton's method; NaN where there is no maximum.
+
+    A pseudo-game adds to every model that many games, half won, against a player of strength 0.
+    """
+    stack = wins.reshape(-1, *wins.shape[-2:])
+    models = stack.shape[-1]
+    good = np.ones(stack.shape[0], dtype=bool) if pseudo_game > 0 else _connected(stack)
+    answer = np.full(stack.shape[:2], np.nan)
+    if good.any():
+        answer[good] = _newton(stack[good], pseudo_game)
+    return answer.reshape(*wins.shape[:-2], models)
+
+
+def _newton(wins: FloatArray, pseudo_game: float) -> FloatArray:
+    models = wins.shape[-1]
+    played = wins + wins.swapaxes(-1, -2)
+    # Strengths are known up to a constant: the added ones pin their sum without moving the fit.
+    pin = 0.0 if pseudo_game > 0 else 1.0
+    theta = np.zeros(wins.shape[:2])
+    for _ in range(STEPS):
+        chance = expit(theta[:, :, None] - theta[:, None, :])
+        slope = (wins - played * chance).sum(axis=-1) + pseudo_game * (0.5 - expit(theta))
+        step = np.linalg.solve(_information(theta, played, pseudo_game) + pin, slope[..., None])[..., 0]
+        # Newton may leap from a flat place; a leap of more than 2 is cut, which keeps it going up.
+        theta = theta + step / np.maximum(1.0, np.abs(step).max(axis=-1, keepdims=True) / 2.0)
+        if np.abs(step).max() < 1e-11:
+            break
+    return np.asarray(theta - theta.sum(axis=-1, keepdims=True) / models)
+
+
+def _information(theta: FloatArray, played: FloatArray, pseudo_game: float) -> FloatArray:
+    chance = expit(theta[..., :, None] - theta[..., None, :])
+    weight = played * chance * (1.0 - chance)
+    own = expit(theta)
+    diagonal = weight.sum(axis=-1) + pseudo_game * own * (1.0 - own)
+    return np.asarray(diagonal[..., None] * np.eye(theta.shape[-1]) - weight)
+
+
+def _count_wins(games: Games, clusters: ArrayLike | None) -> Units:
+    """Return the units whose sums are win matrices: games of one kind, or clusters."""
+    one, two = np.asarray(games.first, dtype=np.int64), np.asarray(games.second, dtype=np.int64)
+    result = np.asarray(games.result, dtype=np.float64)
+    seen = np.isfinite(result) & (one != two)
+    one, two, result, models = one[seen], two[seen], result[seen], games.models
+    n = int(seen.sum())
+    if clusters is None:
+        kinds, kind = np.unique(result, return_inverse=True)
+        table = np.bincount((one * models + two) * max(kinds.size, 1) + kind, minlength=models**2 * kinds.size)
+        held = units_of_table(table)
+        cells = held.rows.argmax(axis=1) if held.rows.size else np.zeros(0, dtype=np.int64)
+        rows = np.zeros((cells.size, models, models))
+        pair, which = np.divmod(cells, max(kinds.size, 1))
+        rows[np.arange(cells.size), pair // models, pair % models] = kinds[which]
+        rows[np.arange(cells.size), pair % models, pair // models] += 1.0 - kinds[which]
+        return Units(rows.reshape(cells.size, models**2), held.counts, (models, models), n)
+    owner, many = number_clusters(np.asarray(clusters)[seen])
+    size = many * models**2
+    won = np.bincount((owner * models + one) * models + two, result, size)
+    won = won + np.bincount((owner * models + two) * models + one, 1.0 - result, size)
+    return units_of_rows(won.reshape(many, models, models), n, clustered=True)
+
+
+def rank_models(
+    games: Games, pseudo_game: float = 0.0, sampling: Sampling | None = None, clusters: ArrayLike | None = None
+) -> BradleyTerry:
+    """Return strengths and rank intervals; prompts (clusters), not verdicts, are what is resampled."""
+    units, drawn = _count_wins(games, clusters), sampling or Sampling(resamples=1000)
+    wins = units.total
+    components = find_components(wins)
+    models = games.models
+    if len(components) > 1 and pseudo_game <= 0:
+        why = f"no maximum: the models fall into {len(components)} groups not joined by wins in both directions"
+        none = Estimate(None, n=units.n, clusters=units.clusters, why=why)
+        empty = np.full((models, models), np.nan)
+        return BradleyTerry((none,) * models, (None,) * models, empty, empty, components, pseudo_game, drawn, why)
+    theta = fit_strengths(wins, pseudo_game)
+    replicates = _replicate(units, pseudo_game, drawn)
+    strengths = tuple(_describe(theta, replicates, model, units, drawn) for model in range(models))
+    covariance = np.asarray(np.linalg.pinv(_information(theta, wins + wins.T, pseudo_game), hermitian=True), np.float64)
+    chance = expit(theta[:, None] - theta[None, :])
+    return BradleyTerry(
+        strengths, _rank_intervals(replicates, drawn), chance, covariance, components, pseudo_game, drawn
+    )
+
+
+def _replicate(units: Units, pseudo_game: float, sampling: Sampling) -> FloatArray:
+    """Return resampled strengths (B, M); the models are fitted together, so they come from one pass."""
+    parts: list[FloatArray] = []
+
+    def keep(wins: FloatArray) -> FloatArray:
+        parts.append(fit_strengths(wins, pseudo_game))
+        return parts[-1][..., 0]
+
+    resample(units, {"it": Statistic(keep)}, sampling)
+    return np.concatenate(parts)
+
+
+def _describe(theta: FloatArray, replicates: FloatArray, model: int, units: Units, sampling: Sampling) -> Estimate:
+    made = interval_from_replicates(float(theta[model]), replicates[:, model], None, sampling.level)
+    warnings = list_warnings(units.n, units.clusters) + made.warnings
+    return Estimate(made.value, made.low, made.high, made.method, units.n, units.clusters, made.why, warnings)
+
+
+def _rank_intervals(replicates: FloatArray, sampling: Sampling) -> tuple[tuple[int, int] | None, ...]:
+    """Return each model's interval of ranks (1 is best), from the resamples that have a maximum."""
+    known = replicates[np.isfinite(replicates).all(axis=1)]
+    if known.shape[0] < DEFINED_RESAMPLES * replicates.shape[0]:
+        return (None,) * int(replicates.shape[1])
+    ranks = 1 + (known[:, None, :] > known[:, :, None] + 1e-9).sum(axis=-1)
+    tail = (1.0 - sampling.level) / 2.0
+    low: FloatArray = np.quantile(ranks, tail, axis=0, method="lower")
+    high: FloatArray = np.quantile(ranks, 1.0 - tail, axis=0, method="higher")
+    return tuple((int(low[model]), int(high[model])) for model in range(ranks.shape[1]))
+
+
+def correlate_rankings(
+    games: tuple[Games, Games],
+    coefficient: Coefficient,
+    clusters: tuple[ArrayLike, ArrayLike],
+    pseudo_game: float = 0.0,
+    sampling: Sampling | None = None,
+) -> Estimate:
+    """Return how far two raters (humans, judge) order the models alike, prompts resampled for both together.
+
+    `clusters` names the prompt of each game of each rater; a prompt in both is drawn for both.
+    """
+    models = games[0].models
+    names, owner = np.unique(np.concatenate([np.asarray(side) for side in clusters]), return_inverse=True)
+    sizes = np.asarray(clusters[0]).size
+    rows = np.zeros((names.size, 2, models, models))
+    for which, own in enumerate((owner[:sizes], owner[sizes:])):
+        one, two = np.asarray(games[which].first), np.asarray(games[which].second)
+        result = np.asarray(games[which].result, dtype=np.float64)
+        seen = np.isfinite(result) & (one != two)
+        np.add.at(rows[:, which], (own[seen], one[seen], two[seen]), result[seen])
+        np.add.at(rows[:, which], (own[seen], two[seen], one[seen]), 1.0 - result[seen])
+
+    def compute(wins: FloatArray) -> FloatArray:
+        strengths = fit_strengths(wins, pseudo_game)
+        flat = strengths.reshape(-1, 2, models)
+        known = [rank_correlation(s[0], s[1], coefficient) if np.isfinite(s).all() else np.nan for s in flat]
+        return np.asarray(known).reshape(strengths.shape[:-2])
+
+    why = "fewer than three models, or strengths that have no maximum"
+    units = units_of_rows(rows, int(owner.size), clustered=True)
+    return estimate(units, Statistic(compute, "percentile", why, (-1.0, 1.0)), sampling or Sampling(resamples=1000))

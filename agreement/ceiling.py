@@ -1,0 +1,163 @@
+"""How far humans agree with each other, and how far the judge agrees with them, on the same items.
+
+The ceiling never lets a rater meet himself: a human compared with a mean that includes him looks far better than he
+is (.72 where leaving him out gives .38, on Newsroom).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from agreement.categories import BoolArray, Categories, FloatArray, IntArray, check_codes, number_clusters
+from agreement.comparison import pair_statistics
+from agreement.estimate import Estimate, undefined
+from agreement.intervals import (
+    Sampling,
+    Statistic,
+    Units,
+    estimate_all,
+    sum_by_cluster,
+    take_together,
+    units_of,
+    units_of_rows,
+)
+from agreement.pairs import divide
+
+MOST_RATERS = 12  # beyond this, a table for every pair of humans holds too little each
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """Human with human, human with judge, and judge minus human, on the same items.
+
+    `pooling` says whether each pair of raters has its own coefficient and the mean is shown (`pairs`), or all pairs
+    share one table (`pooled`, with more than twelve humans).
+    """
+
+    statistic: str
+    human_human: Estimate
+    human_judge: Estimate
+    gap: Estimate
+    n: int
+    humans: int
+    pooling: Literal["pairs", "pooled"]
+
+
+def mean_defined(values: FloatArray) -> FloatArray:
+    """Return the mean over the last axis of what is defined, NaN where nothing is."""
+    known: BoolArray = np.isfinite(values)
+    return divide(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
+
+
+def _contributions(codes: IntArray, k: int, pooled: bool) -> FloatArray:
+    """Return each pattern's tables (P, T, K, K): first the pairs of humans, then each human with the judge (last)."""
+    humans = codes.shape[1] - 1
+    pairs = list(combinations(range(humans), 2))
+    places = [(one, two, 0 if pooled else at) for at, (one, two) in enumerate(pairs)]
+    after = 1 if pooled else len(pairs)
+    places += [(human, humans, after if pooled else after + human) for human in range(humans)]
+    rows = np.zeros((codes.shape[0], after + (1 if pooled else humans), k, k))
+    for one, two, table in places:
+        seen = np.flatnonzero((codes[:, one] >= 0) & (codes[:, two] >= 0))
+        rows[seen, table, codes[seen, one], codes[seen, two]] += 1.0
+        if pooled and two < humans:  # no human is the first one: count both ways
+            rows[seen, table, codes[seen, two], codes[seen, one]] += 1.0
+    return rows
+
+
+def _units(codes: IntArray, k: int, pooled: bool, cluster: IntArray | None) -> Units:
+    distinct, times = take_together(codes.astype(np.float64))
+    if cluster is None:
+        rows = _contributions(distinct.astype(np.int64), k, pooled)
+        return Units(rows.reshape(rows.shape[0], -1), times, rows.shape[1:], codes.shape[0])
+    names, index = np.unique(cluster, return_inverse=True)
+    sums = sum_by_cluster(_contributions(codes, k, pooled), index, names.size)
+    return units_of_rows(sums, codes.shape[0], clustered=True)
+
+
+def compare_with_ceiling(
+    raters: tuple[ArrayLike, ArrayLike],
+    categories: Categories,
+    name: str = "kappa",
+    sampling: Sampling | None = None,
+    clusters: ArrayLike | None = None,
+) -> Ceiling:
+    """Return the ceiling of humans (N x R codes) and judge (N codes) in one of `pair_statistics`' statistics.
+
+    Only items with two humans and the judge count, for all three numbers. The gap's interval is joint.
+    """
+    k = len(categories)
+    humans, judge = check_codes(raters[0], k).astype(np.int64), check_codes(raters[1], k).astype(np.int64)
+    kept = ((humans >= 0).sum(axis=1) >= 2) & (judge >= 0)
+    codes = np.column_stack([humans, judge])[kept]
+    many = humans.shape[1]
+    pooled = many > MOST_RATERS
+    if not kept.any():
+        none = undefined("no item has two humans and the judge")
+        return Ceiling(name, none, none, none, 0, many, "pooled" if pooled else "pairs")
+    cluster = None if clusters is None else number_clusters(np.asarray(clusters)[kept])[0]
+    units = _units(codes, k, pooled, cluster)
+    split = 1 if pooled else many * (many - 1) // 2
+    base = pair_statistics(categories)[name]
+
+    def of(start: int, stop: int | None) -> Statistic:
+        return Statistic(
+            lambda tables: mean_defined(base.compute(tables[..., start:stop, :, :])), "percentile", base.why
+        )
+
+    human, against = of(0, split), of(split, None)
+    gap = Statistic(lambda tables: against.compute(tables) - human.compute(tables), "percentile", base.why)
+    found = estimate_all(units, {"hh": human, "hj": against, "gap": gap}, sampling or Sampling())
+    return Ceiling(name, found["hh"], found["hj"], found["gap"], units.n, many, "pooled" if pooled else "pairs")
+
+
+def _correlate_moments(sums: FloatArray) -> FloatArray:
+    """Return Pearson's r from stacked sums (…, 6) of 1, x, y, xx, yy, xy."""
+    mean = divide(sums, sums[..., :1])
+    _, x, y, xx, yy, xy = np.moveaxis(mean, -1, 0)
+    spread = (xx - x**2) * (yy - y**2)
+    flat = ~(spread > 1e-24) | (sums[..., 0] < 3)
+    return np.where(flat, np.nan, (xy - x * y) / np.sqrt(np.where(flat, 1.0, spread)))
+
+
+def score_ceiling(
+    humans: ArrayLike, judge: ArrayLike, sampling: Sampling | None = None, clusters: ArrayLike | None = None
+) -> Ceiling:
+    """Return the ceiling of scores (NaN is missing): each human, and the judge, against the mean of the other humans.
+
+    The judge too is compared with means that leave out one human at a time, so that both face the same noise.
+    """
+    people, model = np.asarray(humans, dtype=np.float64), np.asarray(judge, dtype=np.float64)
+    present = np.isfinite(people)
+    kept = (present.sum(axis=1) >= 2) & np.isfinite(model)
+    many = people.shape[1]
+    if not kept.any():
+        none = undefined("no item has two humans and the judge")
+        return Ceiling("pearson", none, none, none, 0, many, "pairs")
+    people, model, present = people[kept], model[kept], present[kept]
+    centre = float(people[present].mean())
+    people, model = np.where(present, people - centre, 0.0), model - centre
+    others = (people.sum(axis=1, keepdims=True) - people) / (present.sum(axis=1, keepdims=True) - 1)
+    rows = np.stack(
+        [_moment_rows(people, others, present), _moment_rows(model[:, None] + 0 * people, others, present)], 1
+    )
+    cluster = None if clusters is None else number_clusters(np.asarray(clusters)[kept])[0]
+    why = "no human has three items and scores that vary"
+
+    def side(at: int) -> Statistic:
+        return Statistic(lambda sums: mean_defined(_correlate_moments(sums[..., at, :, :])), "percentile", why)
+
+    human, against = side(0), side(1)
+    gap = Statistic(lambda sums: against.compute(sums) - human.compute(sums), "percentile", why)
+    found = estimate_all(units_of(rows, cluster), {"hh": human, "hj": against, "gap": gap}, sampling or Sampling())
+    return Ceiling("pearson", found["hh"], found["hj"], found["gap"], int(kept.sum()), many, "pairs")
+
+
+def _moment_rows(one: FloatArray, two: FloatArray, present: BoolArray) -> FloatArray:
+    parts = [np.ones_like(one), one, two, one**2, two**2, one * two]
+    return np.stack([np.where(present, part, 0.0) for part in parts], axis=-1)

@@ -1,0 +1,143 @@
+"""Several verdicts made one: a judge's two orders, a scale's coarser levels, and the humans' majority.
+
+Codes are in the identity frame: they speak of response A whatever side it was shown on. Whatever is left out is
+counted, by reason, so that it can be shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from agreement.categories import MISSING, Categories, FloatArray, IntArray, check_codes, number_clusters
+from agreement.estimate import Estimate
+from agreement.intervals import Sampling, Statistic, estimate, units_of
+from agreement.many import count_labels
+from agreement.pairs import divide
+from judge.domain import InputError
+
+Rule = Literal["strict", "drop", "mean", "first"]
+Levels = Literal["full", "3", "2"]
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """One code an item, the rule that made it, and how many items it left out or turned to ties, by reason."""
+
+    codes: IntArray
+    rule: str
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    made_ties: int = 0
+
+
+def combine_orders(first: ArrayLike, second: ArrayLike, categories: Categories, rule: Rule = "strict") -> Combined:
+    """Return one verdict from a judge's two orders (first: shown AB, second: shown BA).
+
+    `strict`: the label if both orders agree, otherwise the tie, or nothing on a scale without one (MT-Bench's
+    conservative rule). `drop`: the label if both agree, otherwise nothing. `mean`: the declared label nearest to the
+    mean value, the less decided of two equally near. `first`: the first order alone. All but `first` need both orders:
+    an item with one of them says nothing of what the other would have been.
+    """
+    one, two = (check_codes(side, len(categories)).astype(np.int64) for side in (first, second))
+    if rule == "first":
+        return Combined(one, rule, _reasons(missing=int((one < 0).sum())))
+    both = (one >= 0) & (two >= 0)
+    reasons = _reasons(missing=int(((one < 0) & (two < 0)).sum()), one_order=int(((one < 0) != (two < 0)).sum()))
+    if rule == "mean":
+        codes = np.full(one.shape, MISSING, dtype=np.int64)
+        values = categories.array
+        codes[both] = nearest_code((values[one[both]] + values[two[both]]) / 2.0, categories)
+        return Combined(codes, rule, reasons)
+    differ = both & (one != two)
+    codes = np.where(both & ~differ, one, MISSING)
+    if rule == "strict" and categories.tie is not None:
+        codes[differ] = categories.tie
+        return Combined(codes, rule, reasons, int(differ.sum()))
+    return Combined(codes, rule, reasons | _reasons(orders_differ=int(differ.sum())))
+
+
+def _reasons(**counts: int) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}
+
+
+def nearest_code(values: ArrayLike, categories: Categories) -> IntArray:
+    """Return the declared label nearest to each value; of two equally near, the one nearer to the middle."""
+    declared = categories.array
+    middle = (declared.max() + declared.min()) / 2.0
+    order = np.argsort(np.abs(declared - middle), kind="stable")
+    gap = np.abs(np.asarray(values, dtype=np.float64)[:, None] - declared[order])
+    return np.asarray(order[np.argmin(np.round(gap, 12), axis=1)], dtype=np.int64)
+
+
+def mean_of_orders(first: ArrayLike, second: ArrayLike, categories: Categories) -> FloatArray:
+    """Return the mean value of the two orders, NaN where either is missing: for rewards."""
+    one, two = (check_codes(side, len(categories)) for side in (first, second))
+    values = categories.array
+    return np.where((one >= 0) & (two >= 0), (values[one] + values[two]) / 2.0, np.nan)
+
+
+def list_both_orders(first: ArrayLike, second: ArrayLike) -> tuple[IntArray, IntArray, IntArray]:
+    """Return every order as a verdict of its own: codes, whether A was shown first (1 or 0), and the item of each."""
+    one, two = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
+    item = np.arange(one.size)
+    shown = np.concatenate([np.ones_like(one), np.zeros_like(two)])
+    return np.concatenate([one, two]), shown, np.concatenate([item, item])
+
+
+def joint_agreement(
+    human: ArrayLike,
+    orders: tuple[ArrayLike, ArrayLike],
+    sampling: Sampling | None = None,
+    clusters: ArrayLike | None = None,
+) -> Estimate:
+    """Return the share of items where both orders give the human's label: Auto-J's agreement."""
+    person, one, two = (np.asarray(side) for side in (human, *orders))
+    seen = (person >= 0) & (one >= 0) & (two >= 0)
+    right = (person == one) & (person == two)
+    rows = np.column_stack([right, np.ones_like(right)])[seen].astype(np.float64)
+    cluster = None if clusters is None else number_clusters(np.asarray(clusters)[seen])[0]
+    share = Statistic(lambda sums: divide(sums[..., 0], sums[..., 1]), bounds=(0.0, 1.0))
+    return estimate(units_of(rows, cluster), share, sampling or Sampling())
+
+
+def collapse_codes(codes: ArrayLike, categories: Categories, levels: Levels) -> tuple[IntArray, Categories]:
+    """Return codes on a coarser scale, and that scale: `3` is B, tie, A; `2` is B, A with ties left out.
+
+    Always from the full codes: a two-way table cannot be had from a three-way agreement.
+    """
+    array = check_codes(codes, len(categories)).astype(np.int64)
+    if levels == "full":
+        return array, categories
+    signs = categories.signs()
+    if not ((signs > 0).any() and (signs < 0).any()):
+        raise InputError("Only a scale that prefers one of two responses can be taken as three or two levels.")
+    if levels == "3" and (signs == 0).any():
+        onto, coarse = signs + 1, Categories((-1.0, 0.0, 1.0), 1)
+    else:
+        onto, coarse = np.where(signs > 0, 1, np.where(signs < 0, 0, MISSING)), Categories((-1.0, 1.0))
+    return np.where(array >= 0, onto[array], MISSING), coarse
+
+
+def take_majority(
+    codes: ArrayLike, categories: Categories, undecided: Literal["missing", "tie"] = "missing"
+) -> Combined:
+    """Return the label that more than half of an item's raters gave (N x R codes).
+
+    Without one the item is missing, or a tie if asked for; an item nobody rated is always missing.
+    """
+    counts = count_labels(codes, len(categories))
+    rated = counts.sum(axis=1)
+    best = counts.argmax(axis=1)
+    clear = 2 * counts.max(axis=1, initial=0) > rated
+    answer = np.where(clear, best, MISSING).astype(np.int64)
+    open_items = (rated > 0) & ~clear
+    if undecided == "tie":
+        if categories.tie is None:
+            raise InputError("This scale has no tie to give to undecided items.")
+        answer[open_items] = categories.tie
+        return Combined(answer, "majority", _reasons(missing=int((rated == 0).sum())), int(open_items.sum()))
+    return Combined(answer, "majority", _reasons(missing=int((rated == 0).sum()), undecided=int(open_items.sum())))

@@ -1,0 +1,62 @@
+"""Logistic regression by Newton's method, with errors that respect clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, stdtrit
+
+from agreement.categories import FloatArray, IntArray
+
+STEPS = 50
+LARGEST = 15.0  # a logit beyond this means that the maximum lies at infinity
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticFit:
+    """Coefficients with a cluster-robust covariance, or the reason why there are none."""
+
+    coefficients: FloatArray
+    covariance: FloatArray
+    groups: int
+    why: str | None = None
+
+    def interval(self, index: int, level: float) -> tuple[float, float]:
+        """Return a coefficient's interval, from t with one degree of freedom less than there are clusters."""
+        half = float(stdtrit(self.groups - 1, (1.0 + level) / 2.0) * np.sqrt(self.covariance[index, index]))
+        return float(self.coefficients[index]) - half, float(self.coefficients[index]) + half
+
+
+def fit_logistic(outcome: FloatArray, design: FloatArray, cluster: IntArray | None = None) -> LogisticFit:
+    """Return the maximum-likelihood fit of outcomes in [0, 1]; separated data have none, and say so."""
+    n, width = design.shape
+    none = np.full(width, np.nan), np.full((width, width), np.nan)
+    owner = np.arange(n) if cluster is None else np.unique(cluster, return_inverse=True)[1]
+    groups = int(owner.max()) + 1 if n else 0
+    if n <= width or groups < 2 or np.linalg.matrix_rank(design) < width:
+        return LogisticFit(*none, groups, "too few items, or nothing varies")
+    beta = np.zeros(width)
+    for _ in range(STEPS):
+        share = expit(design @ beta)
+        information = (design * (share * (1.0 - share))[:, None]).T @ design
+        if np.linalg.cond(information) > 1e12:
+            break
+        step = np.linalg.solve(information, design.T @ (outcome - share))
+        beta = beta + step
+        if np.abs(step).max() < 1e-10:
+            return LogisticFit(beta, _sandwich(outcome, design, beta, owner), groups)
+        if np.abs(design @ beta).max() > 10 * LARGEST:
+            break
+    return LogisticFit(*none, groups, "the verdicts are separated perfectly, so no finite coefficient fits best")
+
+
+def _sandwich(outcome: FloatArray, design: FloatArray, beta: FloatArray, owner: IntArray) -> FloatArray:
+    """Return the cluster-robust covariance, with the usual G/(G-1) (Liang & Zeger 1986)."""
+    share = expit(design @ beta)
+    bread = np.linalg.inv((design * (share * (1.0 - share))[:, None]).T @ design)
+    groups = int(owner.max()) + 1
+    scores = np.stack(
+        [np.bincount(owner, column, groups) for column in (design * (outcome - share)[:, None]).T], axis=1
+    )
+    return np.asarray(bread @ (scores.T @ scores) @ bread * groups / (groups - 1))

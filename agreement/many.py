@@ -1,0 +1,219 @@
+"""Many raters, from N x K counts: how many raters gave item i the label k.
+
+Which raters gave which label does not matter to any of these, so a missing verdict needs no treatment: the item has
+fewer ratings. Each coefficient is a function of sums over items, which is what the intervals resample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from agreement.categories import Categories, FloatArray, IntArray, check_codes
+from agreement.estimate import Estimate, point, undefined
+from agreement.intervals import Sampling, Statistic, Units, estimate, sum_by_cluster, take_together, units_of_rows
+from agreement.pairs import cohen_kappa, count_pairs, divide, gwet_ac, gwet_chance
+
+Level = Literal["nominal", "ordinal", "interval"]
+FleissKind = Literal["item", "pair"]
+
+ONE_CATEGORY = "every rating is the same label, so chance agreement is certain"
+NO_PAIRS = "no item has two ratings"
+GREY_OVERLAP = 10
+
+
+def count_labels(codes: ArrayLike, k: int) -> IntArray:
+    """Return N x K counts from N x R codes (-1 is missing)."""
+    array = check_codes(codes, k)
+    items = array.shape[0]
+    if array.size == 0:
+        return np.zeros((items, k), dtype=np.int64)
+    wide = np.arange(items, dtype=np.int64)[:, None] * (k + 1) + (array + 1)
+    counts = np.bincount(wide.reshape(-1), minlength=items * (k + 1)).reshape(items, k + 1)
+    return np.ascontiguousarray(counts[:, 1:]).astype(np.int64)
+
+
+def _units(
+    counts: ArrayLike, least: int, contribute: Callable[[FloatArray], FloatArray], cluster: IntArray | None
+) -> Units:
+    """Return what is resampled: the contributions of items with at least `least` ratings, or of their clusters."""
+    array = np.asarray(counts, dtype=np.float64)
+    kept = array.sum(axis=1) >= least
+    array = array[kept]
+    n = array.shape[0]
+    if cluster is not None:
+        names, index = np.unique(cluster[kept], return_inverse=True)
+        return units_of_rows(sum_by_cluster(contribute(array), index, names.size), n, clustered=True)
+    # Distinct count vectors first: there are few of them, whatever the number of items.
+    distinct, times = take_together(array)
+    rows = contribute(distinct)
+    return Units(rows.reshape(rows.shape[0], int(np.prod(rows.shape[1:]))), times, rows.shape[1:], n)
+
+
+def coincidences(counts: ArrayLike) -> FloatArray:
+    """Return each item's K x K coincidences: its ordered pairs of ratings, weighted 1/(m - 1); all 0 when m < 2."""
+    array = np.asarray(counts, dtype=np.float64)
+    k = array.shape[1]
+    pairs = array[:, :, None] * array[:, None, :]
+    pairs[:, np.arange(k), np.arange(k)] -= array
+    return np.asarray(pairs / np.maximum(array.sum(axis=1) - 1.0, 1.0)[:, None, None])
+
+
+def krippendorff(tables: ArrayLike, level: Level, values: FloatArray) -> FloatArray:
+    """Return Krippendorff's alpha from stacked coincidence matrices (…, K, K).
+
+    The ordinal distance depends on how often each label is used, so it is made anew for every table of a stack. It is
+    the square of a difference of mid-ranks: Krippendorff's sum of the counts between two labels telescopes to that.
+    """
+    observed = np.asarray(tables, dtype=np.float64)
+    used = observed.sum(axis=-1)
+    total = used.sum(axis=-1)
+    if level == "nominal":
+        apart: FloatArray = 1.0 - np.eye(observed.shape[-1])
+    else:
+        scores = np.cumsum(used, axis=-1) - used / 2.0 if level == "ordinal" else values
+        apart = (scores[..., :, None] - scores[..., None, :]) ** 2
+    found = (observed * apart).sum(axis=(-2, -1))
+    # The distance of a label from itself is 0, so the correction [c=k] n_c of the expected table never counts.
+    expected = (used[..., :, None] * used[..., None, :] * apart).sum(axis=(-2, -1))
+    return np.asarray(1.0 - divide(found * (total - 1.0), expected))
+
+
+def alpha(
+    counts: ArrayLike,
+    level: Level,
+    categories: Categories,
+    sampling: Sampling | None = None,
+    cluster: IntArray | None = None,
+) -> Estimate:
+    """Return Krippendorff's alpha with a percentile interval over items (or clusters), for these raters."""
+    units = _units(counts, 2, coincidences, cluster)
+    if units.n == 0:
+        return undefined(NO_PAIRS)
+    compute = partial(krippendorff, level=level, values=categories.array)
+    statistic = Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0))
+    return estimate(units, statistic, sampling or Sampling())
+
+
+def _rating_pairs(array: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return each item's weighted agreeing pairs and all its ordered pairs."""
+    rated = array.sum(axis=1)
+    agreeing = (array * (array @ weights - 1.0)).sum(axis=1)
+    return agreeing, rated * (rated - 1.0)
+
+
+def _fleiss_rows(array: FloatArray, weights: FloatArray) -> FloatArray:
+    agreeing, pairs = _rating_pairs(array, weights)
+    ones = np.ones_like(pairs)
+    return np.column_stack([divide(agreeing, pairs), ones, agreeing, pairs, array])
+
+
+def _fleiss(sums: FloatArray, weights: FloatArray, kind: FleissKind) -> FloatArray:
+    at = 0 if kind == "item" else 2
+    agreed = divide(sums[..., at], sums[..., at + 1])
+    used = sums[..., 4:]
+    apart = divide(((used @ (1.0 - weights)) * used).sum(axis=-1), used.sum(axis=-1) ** 2)
+    return np.asarray(1.0 - divide(1.0 - agreed, apart))
+
+
+def fleiss_kappa(
+    counts: ArrayLike,
+    weights: FloatArray,
+    kind: FleissKind = "item",
+    sampling: Sampling | None = None,
+    cluster: IntArray | None = None,
+) -> Estimate:
+    """Return Fleiss' kappa, generalised to weights and to missing ratings.
+
+    With missing ratings there are several definitions. Here items with fewer than two ratings are left out of
+    everything; `item` gives each remaining item one vote in the observed agreement, `pair` each pair of ratings;
+    chance agreement comes from the pooled ratings. With equal numbers of ratings both are Fleiss (1971).
+    """
+    units = _units(counts, 2, partial(_fleiss_rows, weights=weights), cluster)
+    if units.n == 0:
+        return undefined(NO_PAIRS)
+    statistic = Statistic(partial(_fleiss, weights=weights, kind=kind), "percentile", ONE_CATEGORY, (-np.inf, 1.0))
+    return estimate(units, statistic, sampling or Sampling())
+
+
+def _gwet_rows(array: FloatArray, weights: FloatArray) -> FloatArray:
+    agreeing, pairs = _rating_pairs(array, weights)
+    several = (pairs > 0).astype(np.float64)
+    share = np.where(pairs > 0, agreeing / np.maximum(pairs, 1.0), 0.0)
+    ones = np.ones_like(several)
+    return np.column_stack([share, several, ones, array / array.sum(axis=1, keepdims=True)])
+
+
+def _gwet(sums: FloatArray, weights: FloatArray) -> FloatArray:
+    agreed = divide(sums[..., 0], sums[..., 1])
+    expected = gwet_chance(divide(sums[..., 3:], sums[..., 2:3]), weights)
+    return divide(agreed - expected, 1.0 - expected)
+
+
+def gwet_many(
+    counts: ArrayLike, weights: FloatArray, sampling: Sampling | None = None, cluster: IntArray | None = None
+) -> Estimate:
+    """Return Gwet's AC1/AC2 for many raters: agreement over items with two ratings, chance over items with one."""
+    array = np.asarray(counts)
+    if not (array.sum(axis=1) >= 2).any():
+        return undefined(NO_PAIRS, int((array.sum(axis=1) > 0).sum()))
+    units = _units(array, 1, partial(_gwet_rows, weights=weights), cluster)
+    if np.count_nonzero(array.sum(axis=0)) == 1:
+        return Estimate(1.0, n=units.n, clusters=units.clusters, why="single category: 1 by the formula, no interval")
+    statistic = Statistic(partial(_gwet, weights=weights), "percentile", NO_PAIRS, (-np.inf, 1.0))
+    return estimate(units, statistic, sampling or Sampling())
+
+
+@dataclass(frozen=True, slots=True)
+class RaterPair:
+    """Two raters' agreement; below ten common items it is shown greyed, below two it is undefined."""
+
+    first: int
+    second: int
+    overlap: int
+    kappa: Estimate
+    ac: Estimate
+
+    @property
+    def grey(self) -> bool:
+        """Return whether the overlap is too small to read much into."""
+        return self.overlap < GREY_OVERLAP
+
+
+@dataclass(frozen=True, slots=True)
+class PairMatrix:
+    """Every pair of raters, and kappa averaged over the defined pairs: each alike, and each by its overlap."""
+
+    pairs: tuple[RaterPair, ...]
+    mean: Estimate
+    weighted_mean: Estimate
+
+
+def compare_every_pair(codes: ArrayLike, weights: FloatArray) -> PairMatrix:
+    """Return kappa, AC and overlap of every two raters of N x R codes."""
+    k = weights.shape[0]
+    array = check_codes(codes, k)
+    pairs = []
+    for first, second in combinations(range(array.shape[1]), 2):
+        table = count_pairs(array[:, first], array[:, second], k)
+        overlap = int(table.sum())
+        if overlap < 2:
+            none = undefined("fewer than two common items", overlap)
+            pairs.append(RaterPair(first, second, overlap, none, none))
+            continue
+        kappa = point(float(cohen_kappa(table, weights)), overlap, "both raters stay on one label")
+        pairs.append(RaterPair(first, second, overlap, kappa, point(float(gwet_ac(table, weights)), overlap)))
+    known = [(pair.kappa.value, pair.overlap) for pair in pairs if pair.kappa.value is not None]
+    if not known:
+        none = undefined("no two raters have a defined kappa")
+        return PairMatrix(tuple(pairs), none, none)
+    values, overlaps = np.array(known).T
+    total = int(overlaps.sum())
+    even = point(float(values.mean()), total)
+    return PairMatrix(tuple(pairs), even, point(float(np.average(values, weights=overlaps)), total))

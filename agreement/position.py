@@ -1,0 +1,158 @@
+"""Does the side on which a response is shown change the verdict? The same estimators serve judges and humans.
+
+Codes are in the identity frame (they speak of response A); A stands first in order AB. Positive effects favour the
+response shown first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from agreement import pairs
+from agreement.categories import Categories, FloatArray, check_codes, number_clusters
+from agreement.differences import exact_sign_p
+from agreement.estimate import Estimate, undefined
+from agreement.intervals import Sampling, Statistic, estimate, estimate_all, units_of, units_of_rows, units_of_table
+
+
+@dataclass(frozen=True, slots=True)
+class SwapConsistency:
+    """What changes when the sides change, for a rater who saw both orders of the same items.
+
+    `first` and `second` count the items that moved towards one position; `hard` flips exchange A and B, soft ones
+    exchange a side and a tie. `estimates`: consistency, consistency_three_way, kappa, order_effect, fairness,
+    turned_to_tie.
+    """
+
+    n: int
+    left_out: int
+    estimates: Mapping[str, Estimate]
+    hard_first: int
+    hard_second: int
+    soft_first: int
+    soft_second: int
+    p: float | None
+
+
+def _leanings(categories: Categories) -> tuple[FloatArray, FloatArray]:
+    """Return, for each cell (order AB, order BA), whether it leans to the first or the second position."""
+    signs = categories.signs()
+    lean = signs[:, None] - signs[None, :]
+    return (lean > 0).astype(np.float64), (lean < 0).astype(np.float64)
+
+
+def _fairness(tables: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    ahead, behind = (tables * first).sum(axis=(-2, -1)), (tables * second).sum(axis=(-2, -1))
+    return pairs.divide(ahead - behind, ahead + behind)
+
+
+def _order_effect(tables: FloatArray, values: FloatArray) -> FloatArray:
+    return pairs.weighted_agreement(tables, (values[:, None] - values[None, :]) / 2.0)
+
+
+def swap_statistics(categories: Categories) -> dict[str, Statistic]:
+    """Return the statistics of a table of order AB (rows) by order BA (columns)."""
+    signs, share = categories.signs(), (0.0, 1.0)
+    first, second = _leanings(categories)
+    same_side = (signs[:, None] == signs[None, :]).astype(np.float64)
+    return {
+        "consistency": Statistic(pairs.exact, bounds=share),
+        "consistency_three_way": Statistic(partial(pairs.weighted_agreement, weights=same_side), bounds=share),
+        "kappa": Statistic(
+            partial(pairs.cohen_kappa, weights=categories.weights("nominal")), why="both orders stay on one label"
+        ),
+        "order_effect": Statistic(partial(_order_effect, values=categories.array)),
+        "fairness": Statistic(partial(_fairness, first=first, second=second), "percentile", "no verdict moved"),
+        "turned_to_tie": Statistic(lambda tables: 1.0 - pairs.exact(tables), bounds=share),
+    }
+
+
+def measure_swaps(
+    first: ArrayLike,
+    second: ArrayLike,
+    categories: Categories,
+    sampling: Sampling | None = None,
+    clusters: ArrayLike | None = None,
+) -> SwapConsistency:
+    """Return how a rater's verdicts in order AB (first) and BA (second) differ on the same items.
+
+    The order effect is the mean of (x_AB - x_BA)/2 in the scale's own values. p is the exact binomial test that moves
+    to the first and to the second position are equally likely.
+    """
+    k = len(categories)
+    table = pairs.count_pairs(first, second, k)
+    if clusters is None:
+        units = units_of_table(table)
+    else:
+        cluster, many = number_clusters(clusters)
+        tables = pairs.count_pairs_by_cluster(first, second, k, cluster, many)
+        held = tables[tables.sum(axis=(1, 2)) > 0]
+        units = units_of_rows(held, int(table.sum()), clustered=True)
+    signs = categories.signs()
+    hard = signs[:, None] * signs[None, :] < 0
+    ahead, behind = (side.astype(bool) for side in _leanings(categories))
+    hard_first, hard_second = int(table[ahead & hard].sum()), int(table[behind & hard].sum())
+    soft_first, soft_second = int(table[ahead & ~hard].sum()), int(table[behind & ~hard].sum())
+    n = int(table.sum())
+    found = estimate_all(units, swap_statistics(categories), sampling or Sampling())
+    p = exact_sign_p(hard_first + soft_first, hard_second + soft_second)
+    left_out = int(np.asarray(first).size) - n
+    return SwapConsistency(n, left_out, found, hard_first, hard_second, soft_first, soft_second, p)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPosition:
+    """How often the response shown first wins, among verdicts that decide; ties and missing verdicts apart.
+
+    `p` tests one half. With one order an item it means something only if the sides were randomised, otherwise it is
+    confounded with quality: then both estimates are undefined.
+    """
+
+    rate: Estimate
+    order_effect: Estimate
+    decided: int
+    ties: int
+    missing: int
+    p: float | None
+
+
+def measure_first_position(
+    verdicts: tuple[ArrayLike, ArrayLike],
+    categories: Categories,
+    sampling: Sampling | None = None,
+    clusters: ArrayLike | None = None,
+    *,
+    balanced: bool = True,
+) -> FirstPosition:
+    """Return the first position's share of wins, from codes and whether A was shown first for each of them.
+
+    `balanced`: both orders of each item were shown (give items as clusters), or the order was drawn at random. The
+    order effect is half the difference of the mean values under AB and under BA; with both orders of every item it is
+    the mean of (x_AB - x_BA)/2.
+    """
+    array, ahead = check_codes(verdicts[0], len(categories)), np.asarray(verdicts[1], dtype=bool)
+    seen = array >= 0
+    value, ahead = categories.array[array[seen]], ahead[seen]
+    won = np.where(ahead, value, -value)
+    decided, wins = int((won != 0).sum()), int((won > 0).sum())
+    counts = (decided, int((won == 0).sum()), int((~seen).sum()))
+    if not balanced:
+        none = undefined(
+            "one order only and not drawn at random: position cannot be told from quality", int(seen.sum())
+        )
+        return FirstPosition(none, none, *counts, None)
+    rows = np.column_stack([won > 0, won != 0, ahead, ahead * value, ~ahead, ~ahead * value]).astype(np.float64)
+    cluster = None if clusters is None else number_clusters(np.asarray(clusters)[seen])[0]
+    units, drawn = units_of(rows, cluster), sampling or Sampling()
+    rate = Statistic(lambda s: pairs.divide(s[..., 0], s[..., 1]), why="no verdict decides", bounds=(0.0, 1.0))
+    effect = Statistic(
+        lambda s: (pairs.divide(s[..., 3], s[..., 2]) - pairs.divide(s[..., 5], s[..., 4])) / 2.0,
+        why="only one of the two orders was shown",
+    )
+    found = estimate(units, rate, drawn), estimate(units, effect, drawn)
+    return FirstPosition(*found, *counts, exact_sign_p(wins, decided - wins) if clusters is None else None)

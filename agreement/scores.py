@@ -1,0 +1,233 @@
+"""Agreement of scores: correlations, errors and concordance, from tables of counts or from any numbers.
+
+On a declared scale everything here is a function of the K x K table, so it takes stacks like `pairs`. Scores off a
+scale (a mean of humans, say) go through their distinct values, or through moments where ranks are not needed.
+A correlation needs three items and two raters who vary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from agreement.categories import FloatArray, IntArray, number_clusters
+from agreement.estimate import Estimate, list_warnings, undefined
+from agreement.intervals import (
+    Sampling,
+    Statistic,
+    estimate_all,
+    interval_from_replicates,
+    units_of,
+    units_of_rows,
+    units_of_table,
+)
+from agreement.pairs import count_pairs_by_cluster, divide
+from judge.domain import InputError
+
+Coefficient = Literal["pearson", "spearman", "kendall"]
+
+NO_VARIANCE = "fewer than three items, or a rater who always gives the same score"
+MOST_CELLS = 2500  # distinct first scores x distinct second scores that still make a table
+MOST_NUMBERS = 20_000_000
+FEWEST_RESAMPLES = 200
+
+
+def _varied(counts: FloatArray) -> FloatArray:
+    """Return 1 where there are three items and both margins have two categories, else NaN."""
+    rows = np.count_nonzero(counts.sum(axis=-1), axis=-1)
+    columns = np.count_nonzero(counts.sum(axis=-2), axis=-1)
+    good = (counts.sum(axis=(-2, -1)) >= 3) & (rows > 1) & (columns > 1)
+    return np.where(good, 1.0, np.nan)
+
+
+def _correlate(counts: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the correlation of the row scores (…, K) with the column scores (…, L) under counts (…, K, L)."""
+    total = np.maximum(counts.sum(axis=(-2, -1)), 1.0)[..., None]
+    row, column = counts.sum(axis=-1), counts.sum(axis=-2)
+    one = first - (row * first).sum(axis=-1, keepdims=True) / total
+    two = second - (column * second).sum(axis=-1, keepdims=True) / total
+    shared = (one * (counts @ two[..., None])[..., 0]).sum(axis=-1)
+    spread = np.sqrt((row * one**2).sum(axis=-1) * (column * two**2).sum(axis=-1))
+    return np.asarray(np.clip(divide(shared, spread), -1.0, 1.0) * _varied(counts))
+
+
+def pearson(tables: ArrayLike, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return Pearson's r of the values of rows and columns."""
+    counts = np.asarray(tables, dtype=np.float64)
+    return _correlate(counts, first, second)
+
+
+def spearman(tables: ArrayLike) -> FloatArray:
+    """Return Spearman's rho with average ranks for ties; rows and columns stand in rising order."""
+    counts = np.asarray(tables, dtype=np.float64)
+    row, column = counts.sum(axis=-1), counts.sum(axis=-2)
+    return _correlate(counts, np.cumsum(row, axis=-1) - row / 2.0, np.cumsum(column, axis=-1) - column / 2.0)
+
+
+def kendall(tables: ArrayLike) -> FloatArray:
+    """Return Kendall's tau-b (ties corrected, as scores on a scale are full of them)."""
+    counts = np.asarray(tables, dtype=np.float64)
+    rows, columns = np.arange(counts.shape[-2]), np.arange(counts.shape[-1])
+    sign_rows = np.sign(rows[:, None] - rows).astype(np.float64)
+    sign_columns = np.sign(columns[:, None] - columns).astype(np.float64)
+    balance = (counts * (sign_rows @ counts @ sign_columns.T)).sum(axis=(-2, -1))
+    total = counts.sum(axis=(-2, -1)) ** 2
+    untied = (total - (counts.sum(axis=-1) ** 2).sum(axis=-1)) * (total - (counts.sum(axis=-2) ** 2).sum(axis=-1))
+    return np.asarray(np.clip(divide(balance, np.sqrt(untied)), -1.0, 1.0) * _varied(counts))
+
+
+def _mean_over(tables: ArrayLike, values: FloatArray) -> FloatArray:
+    counts = np.asarray(tables, dtype=np.float64)
+    return divide((counts * values).sum(axis=(-2, -1)), counts.sum(axis=(-2, -1)))
+
+
+def mean_absolute_error(tables: ArrayLike, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the mean distance between the two scores."""
+    return _mean_over(tables, np.abs(second[None, :] - first[:, None]))
+
+
+def root_mean_square_error(tables: ArrayLike, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the root of the mean squared difference of the two scores."""
+    return np.asarray(np.sqrt(_mean_over(tables, (second[None, :] - first[:, None]) ** 2)))
+
+
+def bias(tables: ArrayLike, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the mean of second minus first: judge minus human."""
+    return _mean_over(tables, second[None, :] - first[:, None])
+
+
+def concordance(tables: ArrayLike, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return Lin's concordance correlation (population moments, as Lin 1989)."""
+    counts = np.asarray(tables, dtype=np.float64)
+    gap = bias(counts, first, second)
+    middle = float(first.mean())
+    one, two = first - middle, second - middle
+    mean_one, mean_two = _mean_over(counts, one[:, None] + 0 * two), _mean_over(counts, two[None, :] + 0 * one[:, None])
+    var_one = _mean_over(counts, one[:, None] ** 2 + 0 * two) - mean_one**2
+    var_two = _mean_over(counts, two[None, :] ** 2 + 0 * one[:, None]) - mean_two**2
+    shared = _mean_over(counts, one[:, None] * two[None, :]) - mean_one * mean_two
+    return np.asarray(divide(2.0 * shared, var_one + var_two + gap**2) * _varied(counts))
+
+
+def table_statistics(first: FloatArray, second: FloatArray) -> dict[str, Statistic]:
+    """Return the score statistics of a table whose rows and columns have these values, in rising order."""
+    both: Mapping[str, tuple[Callable[..., FloatArray], tuple[float, float]]] = {
+        "pearson": (pearson, (-1.0, 1.0)),
+        "mae": (mean_absolute_error, (0.0, np.inf)),
+        "rmse": (root_mean_square_error, (0.0, np.inf)),
+        "bias": (bias, (-np.inf, np.inf)),
+        "ccc": (concordance, (-1.0, 1.0)),
+    }
+    found = {
+        name: Statistic(partial(compute, first=first, second=second), why=NO_VARIANCE, bounds=bounds)
+        for name, (compute, bounds) in both.items()
+    }
+    found["spearman"] = Statistic(spearman, why=NO_VARIANCE, bounds=(-1.0, 1.0))
+    found["kendall"] = Statistic(kendall, why=NO_VARIANCE, bounds=(-1.0, 1.0))
+    return found
+
+
+def compare_scores(
+    first: ArrayLike, second: ArrayLike, sampling: Sampling | None = None, clusters: ArrayLike | None = None
+) -> dict[str, Estimate]:
+    """Return every score statistic of two lists of scores (NaN is missing), item-level: over all items at once."""
+    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if one.shape != two.shape or one.ndim != 1:
+        raise InputError("Two lists of scores for the same items must have one length.")
+    seen = np.isfinite(one) & np.isfinite(two)
+    one, two = one[seen], two[seen]
+    if one.size == 0:
+        return {name: undefined("no item has both scores") for name in table_statistics(one, two)}
+    cluster = None if clusters is None else number_clusters(np.asarray(clusters)[seen])[0]
+    drawn = sampling or Sampling()
+    values_one, code_one = np.unique(one, return_inverse=True)
+    values_two, code_two = np.unique(two, return_inverse=True)
+    cells = values_one.size * values_two.size
+    groups = 1 if cluster is None else int(cluster.max()) + 1
+    if cells > MOST_CELLS or cells * groups > MOST_NUMBERS:
+        return _compare_directly(one, two, drawn, cluster)
+    k = max(values_one.size, values_two.size)
+    tables = count_pairs_by_cluster(
+        code_one, code_two, k, np.zeros_like(code_one) if cluster is None else cluster, groups
+    )
+    tables = tables[:, : values_one.size, : values_two.size]
+    units = units_of_table(tables[0]) if cluster is None else units_of_rows(tables, one.size, clustered=True)
+    return estimate_all(units, table_statistics(values_one, values_two), drawn)
+
+
+def _moments(one: FloatArray, two: FloatArray) -> FloatArray:
+    """Return what every statistic but the rank ones sums over items; centred, so that no digits are lost."""
+    gap = two - one
+    middle = (one.mean() + two.mean()) / 2.0
+    one, two = one - middle, two - middle
+    return np.column_stack([np.ones_like(one), one, two, one**2, two**2, one * two, gap, np.abs(gap), gap**2])
+
+
+def _from_moments(sums: FloatArray) -> dict[str, FloatArray]:
+    mean = divide(sums, sums[..., :1])
+    x, y, xx, yy, xy, gap, size, square = np.moveaxis(mean[..., 1:], -1, 0)
+    var_x, var_y, shared = xx - x**2, yy - y**2, xy - x * y
+    flat = (sums[..., 0] < 3) | (var_x <= 1e-13 * (xx + 1e-300)) | (var_y <= 1e-13 * (yy + 1e-300))
+    varied = np.where(flat, np.nan, 1.0)
+    safe = np.where(flat, 1.0, np.maximum(var_x * var_y, 1e-300))
+    correlation = np.clip(shared / np.sqrt(safe), -1.0, 1.0) * varied
+    lin = divide(2.0 * shared, var_x + var_y + gap**2) * varied
+    return {"pearson": correlation, "mae": size, "rmse": np.sqrt(square), "bias": gap, "ccc": lin}
+
+
+def _compare_directly(
+    one: FloatArray, two: FloatArray, sampling: Sampling, cluster: IntArray | None
+) -> dict[str, Estimate]:
+    """Return the same for scores with too many distinct values for a table: moments, and ranks item by item."""
+
+    def pick(name: str) -> Callable[[FloatArray], FloatArray]:
+        return lambda sums: _from_moments(sums)[name]
+
+    units = units_of(_moments(one, two), cluster)
+    linear = {name: Statistic(pick(name), why=NO_VARIANCE) for name in ("pearson", "mae", "rmse", "bias", "ccc")}
+    found = estimate_all(units, linear, sampling)
+    for name in ("spearman", "kendall"):
+        found[name] = _resample_ranks((one, two), name, sampling, cluster)
+    return found
+
+
+def rank_correlation(one: FloatArray, two: FloatArray, name: str) -> float:
+    """Return one coefficient of two lists; NaN with fewer than three items or a constant list."""
+    from scipy import stats
+
+    if one.size < 3 or np.ptp(one) == 0 or np.ptp(two) == 0:
+        return float("nan")
+    if name == "kendall":
+        return float(stats.kendalltau(one, two).statistic)
+    if name == "spearman":
+        one, two = stats.rankdata(one), stats.rankdata(two)
+    return float(np.corrcoef(one, two)[0, 1])
+
+
+def _resample_ranks(
+    both: tuple[FloatArray, FloatArray], name: str, sampling: Sampling, cluster: IntArray | None
+) -> Estimate:
+    """Return a rank coefficient with a percentile interval: ranks change with every resample, so items are drawn."""
+    one, two = both
+    value = rank_correlation(one, two, name)
+    groups = None if cluster is None else int(cluster.max()) + 1
+    if not np.isfinite(value):
+        return undefined(NO_VARIANCE, one.size, groups)
+    owner = np.arange(one.size) if cluster is None else cluster
+    members = np.split(np.argsort(owner, kind="stable"), np.cumsum(np.bincount(owner))[:-1])
+    rng = np.random.default_rng(sampling.seed)
+    affordable = min(sampling.resamples, max(FEWEST_RESAMPLES, MOST_NUMBERS // one.size))
+    replicates = np.empty(affordable)
+    for index in range(affordable):
+        chosen = np.concatenate([members[group] for group in rng.integers(0, len(members), len(members))])
+        replicates[index] = rank_correlation(one[chosen], two[chosen], name)
+    made = interval_from_replicates(value, replicates, None, sampling.level)
+    warnings = list_warnings(one.size, groups) + made.warnings
+    if affordable < sampling.resamples:
+        warnings = (*warnings, f"{affordable} resamples only: ranks of so many different scores are slow")
+    return replace(made, n=one.size, clusters=groups, warnings=warnings)

@@ -1,0 +1,126 @@
+"""How often 95 % intervals hold the truth: a few trials in the tests, thousands when this is run by itself."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from agreement import many, pairs
+from agreement.categories import Categories
+from agreement.ceiling import compare_with_ceiling, score_ceiling
+from agreement.estimate import Estimate
+from agreement.intervals import Sampling, Statistic, estimate, units_of_rows, units_of_table
+from agreement.prediction_powered import Sample, correct_mean
+
+SCALE = Categories((1.0, 2.0, 3.0, 4.0, 5.0))
+
+
+def coverage(truth: float, draw: Callable[[np.random.Generator, int], Estimate], trials: int, seed: int = 0) -> float:
+    """Return the share of defined intervals that hold the truth."""
+    rng = np.random.default_rng(seed)
+    held, made = 0, 0
+    for trial in range(trials):
+        found = draw(rng, trial)
+        if found.low is not None and found.high is not None:
+            made += 1
+            held += found.low <= truth <= found.high
+    return held / made
+
+
+def table_of(agree: float, k: int = 5) -> np.ndarray:
+    """Return the shares of two raters who share a label with this chance and else label alone."""
+    share = np.arange(1, k + 1) / np.arange(1, k + 1).sum()
+    return agree * np.diag(share) + (1 - agree) * np.outer(share, share)
+
+
+def cover_kappa(n: int, trials: int, weighting: str = "quadratic", resamples: int = 600) -> float:
+    """Return the coverage of BCa for kappa."""
+    shares, weights = table_of(0.5), SCALE.weights(weighting)
+    statistic = Statistic(partial(pairs.cohen_kappa, weights=weights))
+
+    def draw(rng: np.random.Generator, trial: int) -> Estimate:
+        table = rng.multinomial(n, shares.reshape(-1)).reshape(shares.shape)
+        return estimate(units_of_table(table), statistic, Sampling(resamples, trial))
+
+    return coverage(float(pairs.cohen_kappa(shares, weights)), draw, trials)
+
+
+def cover_clustered_exact(clusters: int, trials: int, resamples: int = 600) -> float:
+    """Return the coverage of the cluster interval for exact agreement, five items a cluster that share their fate."""
+    statistic = Statistic(pairs.exact)
+
+    def draw(rng: np.random.Generator, trial: int) -> Estimate:
+        hits = rng.binomial(5, rng.beta(3, 2, clusters))
+        tables = np.zeros((clusters, 2, 2))
+        tables[:, 0, 0], tables[:, 0, 1] = hits, 5 - hits
+        return estimate(units_of_rows(tables, 5 * clusters, clustered=True), statistic, Sampling(resamples, trial))
+
+    return coverage(0.6, draw, trials)
+
+
+def cover_alpha(n: int, trials: int, resamples: int = 600) -> float:
+    """Return the coverage of the percentile interval for ordinal alpha, three raters, a fifth missing."""
+
+    def codes(rng: np.random.Generator, size: int) -> np.ndarray:
+        found = np.where(rng.random((size, 3)) < 0.6, rng.integers(0, 5, (size, 1)), rng.integers(0, 5, (size, 3)))
+        found[rng.random(found.shape) < 0.2] = -1
+        return many.count_labels(found, 5)
+
+    truth = many.alpha(codes(np.random.default_rng(99), 200_000), "ordinal", SCALE, Sampling(2)).value
+
+    def draw(rng: np.random.Generator, trial: int) -> Estimate:
+        return many.alpha(codes(rng, n), "ordinal", SCALE, Sampling(resamples, trial))
+
+    return coverage(float(truth or 0.0), draw, trials)
+
+
+def cover_corrected(n: int, pool: int, trials: int) -> tuple[float, float]:
+    """Return the coverage of the corrected win rate under a biased judge, and of the judge's own."""
+    results = []
+    for which in ("corrected", "judge_only"):
+
+        def draw(rng: np.random.Generator, _: int, which: str = which) -> Estimate:
+            human = (rng.random(n + pool) < 0.5).astype(float)
+            judge = np.where(rng.random(n + pool) < 0.75, human, 1.0)
+            human[n:] = np.nan
+            return getattr(correct_mean(Sample(human, judge)), which)
+
+        results.append(coverage(0.5, draw, trials))
+    return results[0], results[1]
+
+
+def cover_gap(kind: str, trials: int, resamples: int = 400) -> tuple[float, float, float]:
+    """Return, for a judge who is just one more human, how often the gap's interval holds 0, and its mean and error."""
+    values = []
+
+    def draw(rng: np.random.Generator, trial: int) -> Estimate:
+        if kind == "scores":
+            everyone = rng.normal(size=(300, 1)) + rng.normal(size=(300, 5))
+            everyone[:, :4][rng.random((300, 4)) < 0.1] = np.nan
+            made = score_ceiling(everyone[:, :4], everyone[:, 4], Sampling(resamples, trial)).gap
+        else:
+            truth = rng.integers(0, 5, (200, 1))
+            codes = np.where(rng.random((200, 4)) < 0.7, truth, rng.integers(0, 5, (200, 4)))
+            codes[:, :3][rng.random((200, 3)) < 0.2] = -1
+            made = compare_with_ceiling((codes[:, :3], codes[:, 3]), SCALE, "kappa", Sampling(resamples, trial)).gap
+        values.append(made.value)
+        return made
+
+    held = coverage(0.0, draw, trials)
+    return held, float(np.mean(values)), float(np.std(values) / np.sqrt(trials))
+
+
+if __name__ == "__main__":
+    many_trials = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    for size in (50, 100, 300, 1000):
+        for kind in ("nominal", "quadratic"):
+            print(f"kappa {kind} n={size}: {cover_kappa(size, many_trials, kind, 2000):.3f}")
+        print(f"alpha ordinal n={size}: {cover_alpha(size, many_trials, 2000):.3f}")
+    for size in (8, 15, 30, 100):
+        print(f"exact, {size} clusters: {cover_clustered_exact(size, many_trials, 2000):.3f}")
+    for kind in ("labels", "scores"):
+        print("gap, {}: {:.3f}, mean {:.4f} ± {:.4f}".format(kind, *cover_gap(kind, many_trials, 2000)))
+    print("corrected and judge-only, n=300, N=3000: {:.3f} {:.3f}".format(*cover_corrected(300, 3000, many_trials)))
