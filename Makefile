@@ -22,7 +22,7 @@ soak: $(ENV)/.ready-dev ## The load and fault tests at full size: many minutes
 	ACCORD_SOAK=full $(BIN)/python -m pytest tests/storage/test_load.py
 
 bench: $(ENV)/.ready ## The benchmarks, as ratios in one run
-	for name in start reading storing; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	for name in start reading storing judging; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 lock: $(BIN)/uv ## Write the exact versions that everyone installs
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements.txt

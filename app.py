@@ -304,6 +304,7 @@ def judge(
         limit=limit,
         reuse=not again,
         request={"temperature": temperature, "max_tokens": max_tokens},
+        weights=Path(os.environ["ACCORD_GGUF"]) if os.environ.get("ACCORD_GGUF") else None,
         limits=Limits(concurrency, per_minute, budget_tokens, budget_usd, Prices(price_prompt, price_completion)),
     )
     with clear_errors(), opened(database) as store:

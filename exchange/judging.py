@@ -7,11 +7,12 @@ import itertools
 import json
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from judge.client import Client, Endpoint
-from judge.domain import Failure, InputError, Order, Prompt, Reply
+from judge.domain import Failure, InputError, ItemError, Order, Prompt, Reply
 from judge.protocol import Protocol, load_version
 from judge.read import read
 from judge.render import render
@@ -33,7 +34,7 @@ class StudyRun:
     row: RunRow
     protocol: Protocol
     reused: int = 0
-    waiting: list[tuple[int, Wanted]] = field(default_factory=list)
+    waiting: list[Task] = field(default_factory=list)
     left: dict[int, int] = field(default_factory=dict)
 
     def total(self) -> int:
@@ -48,13 +49,12 @@ class StudyRun:
             if taken is None:
                 return []
             first, wanted = taken
-            wanted = self._without_known(wanted)
-            self.left[first] = len(wanted)
-            self.waiting = [(first, each) for each in wanted]
-            if not wanted:
+            self.waiting = self._to_ask(first, wanted)
+            self.left[first] = len(self.waiting)
+            if not self.waiting:
                 self.store.keep_calls(self.row, [], [first])
         chosen, self.waiting = self.waiting[:count], self.waiting[count:]
-        return [Task(each.item, each.order, each.repeat, (first, each)) for first, each in chosen]
+        return chosen
 
     def record(self, calls: Sequence[Call]) -> None:
         """Keep calls that have ended."""
@@ -66,18 +66,26 @@ class StudyRun:
                 finished.append(first)
         self.store.keep_calls(self.row, [_ended(self.protocol, call) for call in calls], finished)
 
-    def _without_known(self, wanted: list[Wanted]) -> list[Wanted]:
+    def _to_ask(self, first: int, wanted: list[Wanted]) -> list[Task]:
         """Keep copies of replies that are known from elsewhere, and return what has to be asked."""
-        if not self.row.settings.reuse or not wanted:
-            return wanted
-        prompts = {id(each): render(self.protocol, each.item, each.order).hash for each in wanted}
-        known = self.store.known_replies(self.row, list(set(prompts.values())))
-        found = [(each, known.get((prompts[id(each)], each.repeat))) for each in wanted]
-        copies = [_copied(self.protocol, each, reply) for each, reply in found if reply is not None]
+        tasks = [self._task(first, each) for each in wanted]
+        if not self.row.settings.reuse:
+            return tasks
+        hashes = {task.prompt.hash for task in tasks if task.prompt}
+        known = self.store.known_replies(self.row, list(hashes)) if hashes else {}
+        found = [(task, known.get((task.prompt.hash, task.repeat)) if task.prompt else None) for task in tasks]
+        copies = [_copied(self.protocol, task.key[1], reply) for task, reply in found if reply is not None]
         if copies:
             self.reused += len(copies)
             self.store.keep_calls(self.row, copies)
-        return [each for each, reply in found if reply is None]
+        return [task for task, reply in found if reply is None]
+
+    def _task(self, first: int, wanted: Wanted) -> Task:
+        try:
+            prompt = render(self.protocol, wanted.item, wanted.order)
+        except ItemError:
+            prompt = None  # the run will say what is wrong with it
+        return Task(wanted.item, wanted.order, wanted.repeat, (first, wanted), prompt)
 
 
 def _copied(protocol: Protocol, wanted: Wanted, reply: Any) -> Ended:
@@ -167,6 +175,7 @@ class JudgeOrder:
     reuse: bool = True
     request: Mapping[str, Any] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    weights: Path | None = None  # another GGUF file for the embedded model
 
     @property
     def embedded(self) -> bool:
@@ -185,10 +194,12 @@ def run_judge(store: Store, wanted: JudgeOrder, tell: Callable[[str], None]) -> 
     """Judge a study and return how it went; Ctrl-C stops it cleanly."""
     if wanted.embedded:
         # Imported here because only a judge without a server needs it, and it is slow to load.
-        from judge.embedded import EmbeddedModel
+        from judge.embedded import LABEL, EmbeddedModel
 
-        with EmbeddedModel() as model:
-            return asyncio.run(_judge(store, wanted, model.endpoint, tell, model.constraints))
+        # Two cores read one prompt as fast as two; a name that says what it is goes into every table and export.
+        alone = replace(wanted, name=wanted.name or LABEL, limits=replace(wanted.limits, concurrency=1))
+        with EmbeddedModel(wanted.weights) as model:
+            return asyncio.run(_judge(store, alone, model.start(), tell, model.request))
     if wanted.model is None:
         raise InputError("no model is named: add --model")
     if wanted.base_url is None and not wanted.key:

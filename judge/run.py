@@ -29,6 +29,7 @@ class Task:
     order: Order
     repeat: int = 0
     key: Any = None
+    prompt: Prompt | None = None  # where somebody has rendered it already
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ class Run:
 
     async def _call(self, task: Task) -> None:
         try:
-            prompt = render(self.protocol, task.item, task.order)
+            prompt = task.prompt or render(self.protocol, task.item, task.order)
         except ItemError as error:
             prompt = Prompt(self.protocol.name, task.order, "", "", ())
             answer: Reply | Failure = Failure("request", str(error))

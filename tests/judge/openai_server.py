@@ -22,8 +22,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import log
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 PATH = "/v1/chat/completions"
 REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
@@ -95,8 +96,6 @@ def truncated_json() -> Answer:
 
 def token(text: str, probability: float, **others: float) -> dict[str, Any]:
     """Return one token of `logprobs.content` with its alternatives."""
-    from math import log
-
     top = [{"token": each, "logprob": log(value)} for each, value in {text: probability, **others}.items()]
     return {"token": text, "logprob": log(probability), "bytes": list(text.encode()), "top_logprobs": top}
 
@@ -159,7 +158,7 @@ class OpenAIServer:
         self._thread = threading.Thread(target=self._loop.run_forever, name="openai-server", daemon=True)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def __enter__(self) -> OpenAIServer:
+    def __enter__(self) -> Self:
         self._thread.start()
         self._server = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
         host, port = self._server.sockets[0].getsockname()[:2]

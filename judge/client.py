@@ -1,0 +1,471 @@
+"""The door to model servers: one asynchronous client an endpoint, with retries, dialects and streaming.
+
+What a server cannot do (take a temperature, a system message …) is learned from its own refusals and
+remembered for the endpoint, whatever its brand. Every call ends in a Reply or a Failure; nothing is
+raised for what a server does, and no key is ever part of a text that leaves this file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
+from math import isfinite
+from typing import Any, Literal, Self
+
+import httpx2
+from openai import (
+    APIConnectionError,
+    APIError,
+    APIResponseValidationError,
+    APIStatusError,
+    AsyncOpenAI,
+    AsyncStream,
+)
+
+from judge.domain import Failure, InputError, Prompt, Reply, Scale
+from judge.probabilities import told_probabilities
+from judge.render import fold_system
+from judge.transport import GroupedTransport
+
+FailureKind = Literal["key", "model", "rate", "server", "connection", "timeout", "context", "request"]
+
+PATH = "/chat/completions"
+FIRST_WAIT, LONGEST_BACKOFF, LONGEST_WAIT = 0.5, 30.0, 300.0
+LONGEST_MESSAGE = 400
+MOST_ALTERNATIVES = 20  # of a token, the most that OpenAI's own servers give
+
+# What a server may lack, and the fields of a request that go with it.
+CAPABILITIES: Mapping[str, tuple[str, ...]] = {
+    "system": (),
+    "temperature": ("temperature",),
+    "top_p": ("top_p",),
+    "seed": ("seed",),
+    "max_tokens": ("max_tokens",),
+    "response_format": ("response_format",),
+    "logprobs": ("logprobs", "top_logprobs"),
+    "stream_options": ("stream_options",),
+}
+_NO_SYSTEM = re.compile(r"system.{0,20}role|role.{0,40}system|roles must alternate|messages\[0\]\.role", re.IGNORECASE)
+_OUT_OF_RANGE = re.compile(r"above_max|below_min|\bbetween\b|\brange\b|at most|at least|[<>]=|less than|greater than")
+_ANY = re.compile("")
+_CONTEXT = re.compile(
+    r"context[ _](?:length|size|window)|maximum context|prompt is too long|too many (?:input )?tokens"
+    r"|exceeds? .{0,40}\b(?:context|token)|reduce the length",
+    re.IGNORECASE,
+)
+_NO_MODEL = re.compile(
+    r"model_not_found|model\b.{0,80}(?:not found|does not exist|not exist|unknown|not supported|not a valid)"
+    r"|(?:not a valid|unknown|invalid|no such) model",
+    re.IGNORECASE | re.DOTALL,
+)
+_NO_QUOTA = re.compile(
+    r"insufficient_quota|insufficient (?:balance|credits?)|exceeded your current quota", re.IGNORECASE
+)
+_FLAGGED = re.compile(r"flagged|moderation|content[ _](?:policy|filter)", re.IGNORECASE)
+_MASKED_KEY = re.compile(r"\bsk-[^\s\"',;]*|[^\s\"',;:]*\*{3,}[^\s\"',;]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a model is served, and how patient to be; `context` is its size in tokens, where that is known."""
+
+    base_url: str | None
+    model: str
+    api_key: str = field(repr=False)
+    timeout: float = 60.0
+    tries: int = 5
+    context: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.base_url is not None and not re.match(r"https?://[^/\s]+", self.base_url):
+            raise InputError(
+                f"{self.base_url!r} is not the address of a server: it must begin with http:// or https://"
+            )
+        # Such a key would be refused deep inside the connection, by an exception that shows it.
+        if not re.fullmatch(r"[\x21-\x7e]*", self.api_key.strip()):
+            raise InputError("the key holds a space, a line break or a letter that no key has: copy it again")
+
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """What went wrong with one request, whether to send it again, and how long the server asks to wait."""
+
+    failure: Failure
+    status: int = 0
+    said: str = ""
+    again: bool = False
+    wait: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What an answer of these statuses, with these words in it, means."""
+
+    statuses: Container[int]
+    words: re.Pattern[str]
+    kind: FailureKind
+    text: str
+    fatal: bool = False
+    again: bool = False
+
+
+# The first that fits counts.
+_RULES = (
+    _Rule((402,), _ANY, "rate", "the account's quota is used up", fatal=True),
+    _Rule((429,), _NO_QUOTA, "rate", "the account's quota is used up", fatal=True),
+    _Rule((403,), _FLAGGED, "request", "the server will not take this text"),
+    _Rule((401, 403), _ANY, "key", "the server refuses the key", fatal=True),
+    _Rule((413,), _ANY, "context", "the prompt is too long for the server"),
+    _Rule((400, 404, 422), _CONTEXT, "context", "the prompt is too long for the model"),
+    _Rule((400, 404), _NO_MODEL, "model", "the server has no model {model!r}", fatal=True),
+    _Rule((404,), _ANY, "request", "there is nothing at this address, which usually ends in /v1", fatal=True),
+    _Rule((429,), _ANY, "rate", "too many requests", again=True),
+    _Rule((408,), _ANY, "timeout", "the server took too long", again=True),
+    _Rule(range(500, 600), _ANY, "server", "the server failed", again=True),
+    _Rule(range(1000), _ANY, "request", "the server refuses the request"),
+)
+
+
+class Client:
+    """One endpoint's client; an asynchronous context manager, safe for many calls at once."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.endpoint = endpoint
+        self._sleep, self._jitter, self._now = sleep, jitter, now
+        # Only ever grows, so calls that learn the same thing at the same time do no harm.
+        self._lacks: set[str] = set()
+        # A proxy of the company's can do nothing with the addresses of this machine.
+        outside = re.match(r"https?://(?:localhost|127\.|\[::1\])", endpoint.base_url or "") is None
+        self._openai = AsyncOpenAI(
+            base_url=endpoint.base_url,
+            # Servers without keys ignore it; openai would refuse to send none.
+            api_key=endpoint.api_key.strip() or "none",
+            max_retries=0,
+            timeout=None,  # ours is for the whole call, openai's for each read
+            http_client=httpx2.AsyncClient(
+                transport=GroupedTransport(), timeout=None, follow_redirects=True, trust_env=outside
+            ),
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._openai.close()
+
+    async def ask(self, prompt: Prompt, request: Mapping[str, object], scale: Scale | None = None) -> Reply | Failure:
+        """Send a prompt and return the reply, or the failure that is left when retries are used up.
+
+        With a scale and `logprobs` in the request, the reply holds the probabilities of the labels
+        in the frame the judge saw.
+        """
+        delays, began = self._delays(), time.perf_counter()
+        while True:
+            body, adapted = self._body(prompt, request)
+            sent = time.perf_counter()
+            try:
+                async with asyncio.timeout(self.endpoint.timeout):
+                    # Parsing the JSON ourselves takes two thirds of the time that openai's models take.
+                    response = await self._openai.post(PATH, cast_to=httpx2.Response, content=json.dumps(body).encode())
+                reply = _read_completion(response, scale)
+            except (APIError, TimeoutError) as error:
+                failure = await self._recover(error, body, delays, began)
+                if failure is not None:
+                    return failure
+            else:
+                return self._finished(replace(reply, seconds=time.perf_counter() - sent, adapted=adapted))
+
+    async def stream(
+        self, prompt: Prompt, request: Mapping[str, object]
+    ) -> AsyncGenerator[str | Reply | Failure, None]:
+        """Yield pieces of the text as they arrive, then the whole Reply; or a Failure, at any point.
+
+        Once a piece has been given nothing is sent again. Leave it early under `contextlib.aclosing`.
+        """
+        delays, began = self._delays(), time.perf_counter()
+        while True:
+            body, adapted = self._body(prompt, {**request, "stream": True, "stream_options": {"include_usage": True}})
+            sent = time.perf_counter()
+            heard = _Heard()
+            try:
+                async with aclosing(self._chunks(body)) as chunks:
+                    async for chunk in chunks:
+                        if piece := heard.add(chunk):
+                            yield piece
+                reply = heard.reply()
+            except (APIError, TimeoutError) as error:
+                failure = await self._recover(error, body, iter(()) if heard.text else delays, began)
+                if failure is not None:
+                    yield failure
+                    return
+            else:
+                yield self._finished(replace(reply, seconds=time.perf_counter() - sent, adapted=adapted))
+                return
+
+    async def _chunks(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
+        # The deadline is set around each step, not around the yields: the reader's own time is not the server's.
+        deadline = asyncio.get_running_loop().time() + self.endpoint.timeout
+        async with asyncio.timeout_at(deadline):
+            content = json.dumps(body).encode()
+            stream = await self._openai.post(
+                PATH, cast_to=object, content=content, stream=True, stream_cls=AsyncStream[object]
+            )
+        finished = False
+        try:
+            while True:
+                async with asyncio.timeout_at(deadline):
+                    chunk = await anext(stream, None)
+                if not isinstance(chunk, dict):
+                    break
+                finished = finished or bool(_choice(chunk).get("finish_reason"))
+                yield chunk
+        except ValueError as error:
+            raise APIResponseValidationError(stream.response, None, message="the stream holds broken JSON") from error
+        finally:
+            await stream.close()
+        if not finished:
+            raise APIResponseValidationError(stream.response, None, message="the stream broke off")
+
+    def _body(self, prompt: Prompt, request: Mapping[str, object]) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return what to send, in the endpoint's dialect, and the names of what that changed."""
+        lacks = self._lacks
+        folded = fold_system(prompt) if "system" in lacks else prompt
+        system = [{"role": "system", "content": folded.system}] if folded.system else []
+        body: dict[str, Any] = {
+            "model": self.endpoint.model,
+            "messages": [*system, {"role": "user", "content": folded.user}],
+            **_fields(request),
+        }
+        adapted = [name for name in CAPABILITIES if name in lacks and any(each in body for each in CAPABILITIES[name])]
+        limit = body.get("max_tokens")
+        for name in adapted:
+            for each in CAPABILITIES[name]:
+                body.pop(each, None)
+        if "max_tokens" in adapted:
+            body["max_completion_tokens"] = limit
+        return body, (("system",) if folded is not prompt else ()) + tuple(adapted)
+
+    async def _recover(
+        self, error: APIError | TimeoutError, body: Mapping[str, Any], delays: Iterator[float], began: float
+    ) -> Failure | None:
+        """Return what the call ends in, or None when it may be made again: adapted, or after a wait."""
+        trouble = self._explain(error)
+        refused = _refused(trouble, body)
+        if refused is not None:
+            self._lacks.add(refused)
+            return None
+        failure = replace(trouble.failure, seconds=time.perf_counter() - began)
+        if not trouble.again:
+            return failure
+        delay = next(delays, None)
+        if delay is None:
+            return failure
+        if trouble.wait is not None and trouble.wait > LONGEST_WAIT:
+            asks = f"; it asks to wait {trouble.wait / 60:.0f} minutes: continue the run then"
+            return replace(failure, message=failure.message + asks, fatal=True)
+        await self._sleep(delay if trouble.wait is None else trouble.wait + self._jitter() * FIRST_WAIT)
+        return None
+
+    def _delays(self) -> Iterator[float]:
+        for retry in range(self.endpoint.tries - 1):
+            longest = min(FIRST_WAIT * 2**retry, LONGEST_BACKOFF)
+            yield longest * (0.5 + self._jitter() / 2)
+
+    def _explain(self, error: APIError | TimeoutError) -> _Trouble:
+        trouble = _explain(error, self.endpoint, self._now())
+        message = _scrub(trouble.failure.message, self.endpoint.api_key.strip())
+        return replace(trouble, failure=replace(trouble.failure, message=message))
+
+    def _finished(self, reply: Reply) -> Reply | Failure:
+        """Return the reply, unless the model's context, not the token limit, cut it off."""
+        used = (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
+        context = self.endpoint.context
+        if context is None or reply.finish_reason != "length" or used < context - 1:
+            return reply
+        return Failure(
+            "context",
+            f"the prompt has {reply.prompt_tokens} tokens and the model's context {context}: no room for the answer",
+            seconds=reply.seconds,
+        )
+
+
+def _fields(request: Mapping[str, object]) -> dict[str, object]:
+    """Return a request's fields as they are sent; what is None is left to the server."""
+    fields = {name: value for name, value in request.items() if value is not None}
+    if isinstance(fields.get("response_format"), str):
+        fields["response_format"] = {"type": fields["response_format"]}
+    if fields.get("logprobs") is True:
+        fields.setdefault("top_logprobs", MOST_ALTERNATIVES)
+    return fields
+
+
+def _read_completion(response: httpx2.Response, scale: Scale | None) -> Reply:
+    """Return the reply in a completion; whatever else was sent becomes one of openai's errors."""
+    try:
+        body = json.loads(response.content)
+    except ValueError as error:
+        what = "a web page" if response.content.lstrip()[:1] == b"<" else "no complete JSON"
+        raise APIResponseValidationError(response, None, message=f"the server sent {what}") from error
+    try:
+        choice, usage = body["choices"][0], body.get("usage") or {}
+        text, reasoning = _contents(choice["message"])
+        return Reply(
+            text,
+            finish_reason=choice.get("finish_reason"),
+            model=body.get("model"),
+            reasoning=reasoning,
+            prompt_tokens=usage.get("prompt_tokens"),
+            completion_tokens=usage.get("completion_tokens"),
+            label_probabilities=told_probabilities(scale, text, choice.get("logprobs")) if scale else {},
+        )
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        # Some gateways answer 200 and put the provider's error in the body.
+        if isinstance(body, dict) and body.get("error"):
+            raise APIError("error", response.request, body=body["error"]) from error
+        raise APIResponseValidationError(response, None, message="the server sent no completion") from error
+
+
+def _contents(message: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return the text and the reasoning of a message or of a piece of one."""
+    content = message.get("content")
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    if isinstance(content, list):  # Mistral's models send the two as parts of one content
+        thoughts = [_said(part.get("thinking") or "") for part in content if part.get("type") == "thinking"]
+        reasoning = "".join(thoughts) or reasoning
+        content = "".join(part.get("text") or "" for part in content if part.get("type") == "text")
+    return content or message.get("refusal") or "", reasoning if isinstance(reasoning, str) else None
+
+
+def _choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the first choice of a completion or a chunk; nothing where there is none."""
+    choices = body.get("choices")
+    return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+
+
+class _Heard:
+    """What has arrived of a stream."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._reasoning = ""
+        self._model: str | None = None
+        self._usage: Mapping[str, Any] = {}
+        self._finish_reason: str | None = None
+
+    def add(self, chunk: Mapping[str, Any]) -> str:
+        """Keep what a chunk brings and return its text."""
+        choice = _choice(chunk)
+        self._model = chunk.get("model") or self._model
+        self._usage = chunk.get("usage") or self._usage
+        self._finish_reason = choice.get("finish_reason") or self._finish_reason
+        text, reasoning = _contents(choice.get("delta") or {})
+        self.text += text
+        self._reasoning += reasoning or ""
+        return text
+
+    def reply(self) -> Reply:
+        return Reply(
+            self.text,
+            finish_reason=self._finish_reason,
+            model=self._model,
+            reasoning=self._reasoning or None,
+            prompt_tokens=self._usage.get("prompt_tokens"),
+            completion_tokens=self._usage.get("completion_tokens"),
+        )
+
+
+def _refused(trouble: _Trouble, body: Mapping[str, Any]) -> str | None:
+    """Return the capability whose use the server refuses, if this request used it."""
+    if trouble.failure.kind == "context" or trouble.status not in (400, 403, 404, 422, 500):
+        return None
+    if body["messages"][0]["role"] == "system" and _NO_SYSTEM.search(trouble.said):
+        return "system"
+    if trouble.status == 500:  # llama.cpp answers so when a chat template has no place for a system message
+        return None
+    for name, fields in CAPABILITIES.items():
+        if not any(each in body and re.search(rf"\b{each}\b", trouble.said) for each in fields):
+            continue
+        if name == "max_tokens" and "max_completion_tokens" not in trouble.said:
+            continue
+        # A temperature of 3 is a mistake to report; one of 0 may simply not be on offer.
+        if _OUT_OF_RANGE.search(trouble.said) and name in ("temperature", "top_p") and body[name] not in (0, 1):
+            continue
+        return name
+    return None
+
+
+def _explain(error: APIError | TimeoutError, endpoint: Endpoint, now: float) -> _Trouble:
+    if isinstance(error, TimeoutError):
+        text = f"no complete answer within {endpoint.timeout:g} seconds: allow more time, or ask for fewer tokens"
+        return _Trouble(Failure("timeout", text), again=True)
+    if isinstance(error, APIResponseValidationError):
+        page = "web page" in error.message
+        hint = ": check the address, which usually ends in /v1" if page else ""
+        return _Trouble(Failure("server", error.message + hint, fatal=page), again=not page)
+    if isinstance(error, APIConnectionError):
+        where = httpx2.URL(endpoint.base_url or str(error.request.url)).netloc.decode().rpartition("@")[2]
+        why = str(error.__cause__ or "") or type(error.__cause__).__name__
+        return _Trouble(Failure("connection", f"no connection with {where}, or it broke: {why}"), again=True)
+    if isinstance(error, APIStatusError):
+        return _explain_status(error.status_code, error.body, error.response.headers, endpoint, now)
+    code = error.body.get("code") if isinstance(error.body, dict) else None
+    return _explain_status(code if isinstance(code, int) else 500, error.body, {}, endpoint, now)
+
+
+def _explain_status(status: int, body: object, headers: Mapping[str, str], endpoint: Endpoint, now: float) -> _Trouble:
+    details = [str(body.get(name)) for name in ("code", "type", "param")] if isinstance(body, dict) else []
+    said = " ".join([*details, _said(body)])
+    rule = next(rule for rule in _RULES if status in rule.statuses and rule.words.search(said))
+    text = f"{rule.text.format(model=endpoint.model)} ({status}): {_said(body)[:LONGEST_MESSAGE]}"
+    return _Trouble(Failure(rule.kind, text, rule.fatal), status, said, rule.again, _retry_after(headers, now))
+
+
+def _said(body: object) -> str:
+    """Return what a server's error says, in whichever of the usual forms."""
+    if isinstance(body, list):
+        return "; ".join(map(_said, body))
+    if not isinstance(body, dict):
+        text = str(body or "")
+        return "(a web page)" if text.lstrip().startswith("<") else text
+    where = ".".join(map(str, body["loc"])) + ": " if isinstance(body.get("loc"), list) else ""
+    inner = next((body[name] for name in ("message", "error", "detail", "msg", "text") if body.get(name)), "")
+    return where + _said(inner)
+
+
+def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Return the seconds a server asks to wait, given as a number or as a date."""
+    asked = headers.get("retry-after", "")
+    try:
+        seconds = float(asked)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(asked).timestamp() - now
+        except (ValueError, OverflowError):
+            return None
+    return max(seconds, 0.0) if isfinite(seconds) else None
+
+
+def _scrub(text: str, key: str) -> str:
+    """Return a text without the key, any six letters of it in a row, or a key shown with stars."""
+    covered = [False] * len(text)
+    size = min(6, len(key))
+    pieces = {key[at : at + size] for at in range(len(key) - size + 1)} - {""}
+    for at in range(len(text) - size + 1):
+        if text[at : at + size] in pieces:
+            covered[at : at + size] = [True] * size
+    hidden = "".join("\0" if hide else letter for letter, hide in zip(text, covered, strict=True))
+    return re.sub(r"\0+", "[key]", _MASKED_KEY.sub("\0", hidden))
