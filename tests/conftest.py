@@ -77,17 +77,28 @@ def postgresql_server() -> Iterator[str]:
         server.cleanup()
 
 
+@pytest.fixture(scope="session")
+def new_postgresql(postgresql_server: str) -> Callable[[], str]:
+    """Make a database of its own for whoever asks."""
+
+    def make() -> str:
+        server = make_url(postgresql_server).set(drivername="postgresql+psycopg")
+        name = f"t{uuid.uuid4().hex}"
+        engine = create_engine(server, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        engine.dispose()
+        return server.set(drivername="postgresql", database=name).render_as_string(hide_password=False)
+
+    return make
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'accord.db'}"
-    server = make_url(request.getfixturevalue("postgresql_server")).set(drivername="postgresql+psycopg")
-    name = f"t{uuid.uuid4().hex}"
-    engine = create_engine(server, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return server.set(drivername="postgresql", database=name).render_as_string(hide_password=False)
+    made: str = request.getfixturevalue("new_postgresql")()
+    return made
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -54,9 +54,12 @@ def test_real_data_goes_in_and_out_unchanged(store, database, tmp_path: Path, na
 
 
 @pytest.fixture(scope="module")
-def two_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Store]]:
-    folder = tmp_path_factory.mktemp("stores")
-    one, other = (Store.open(f"sqlite:///{folder}/{name}.db") for name in ("one", "other"))
+def two_stores(
+    tmp_path_factory: pytest.TempPathFactory, new_postgresql: Callable[[], str]
+) -> Iterator[tuple[Store, Store]]:
+    """Give a SQLite file and a PostgreSQL database, between which a study travels."""
+    one = Store.open(f"sqlite:///{tmp_path_factory.mktemp('stores')}/one.db")
+    other = Store.open(new_postgresql())
     yield one, other
     one.close()
     other.close()
