@@ -12,12 +12,10 @@ import json
 import random
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from email.utils import parsedate_to_datetime
-from math import isfinite
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import httpx2
 from openai import (
@@ -31,45 +29,13 @@ from openai import (
 
 from judge.domain import Failure, InputError, Prompt, Reply, Scale
 from judge.probabilities import told_probabilities
+from judge.refusals import CAPABILITIES, Trouble, explain_status, refused_capability, said, scrub
 from judge.render import fold_system
 from judge.transport import GroupedTransport
 
-FailureKind = Literal["key", "model", "rate", "server", "connection", "timeout", "context", "request"]
-
 PATH = "/chat/completions"
 FIRST_WAIT, LONGEST_BACKOFF, LONGEST_WAIT = 0.5, 30.0, 300.0
-LONGEST_MESSAGE = 400
 MOST_ALTERNATIVES = 20  # of a token, the most that OpenAI's own servers give
-
-# What a server may lack, and the fields of a request that go with it.
-CAPABILITIES: Mapping[str, tuple[str, ...]] = {
-    "system": (),
-    "temperature": ("temperature",),
-    "top_p": ("top_p",),
-    "seed": ("seed",),
-    "max_tokens": ("max_tokens",),
-    "response_format": ("response_format",),
-    "logprobs": ("logprobs", "top_logprobs"),
-    "stream_options": ("stream_options",),
-}
-_NO_SYSTEM = re.compile(r"system.{0,20}role|role.{0,40}system|roles must alternate|messages\[0\]\.role", re.IGNORECASE)
-_OUT_OF_RANGE = re.compile(r"above_max|below_min|\bbetween\b|\brange\b|at most|at least|[<>]=|less than|greater than")
-_ANY = re.compile("")
-_CONTEXT = re.compile(
-    r"context[ _](?:length|size|window)|maximum context|prompt is too long|too many (?:input )?tokens"
-    r"|exceeds? .{0,40}\b(?:context|token)|reduce the length",
-    re.IGNORECASE,
-)
-_NO_MODEL = re.compile(
-    r"model_not_found|model\b.{0,80}(?:not found|does not exist|not exist|unknown|not supported|not a valid)"
-    r"|(?:not a valid|unknown|invalid|no such) model",
-    re.IGNORECASE | re.DOTALL,
-)
-_NO_QUOTA = re.compile(
-    r"insufficient_quota|insufficient (?:balance|credits?)|exceeded your current quota", re.IGNORECASE
-)
-_FLAGGED = re.compile(r"flagged|moderation|content[ _](?:policy|filter)", re.IGNORECASE)
-_MASKED_KEY = re.compile(r"\bsk-[^\s\"',;]*|[^\s\"',;:]*\*{3,}[^\s\"',;]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,46 +57,6 @@ class Endpoint:
         # Such a key would be refused deep inside the connection, by an exception that shows it.
         if not re.fullmatch(r"[\x21-\x7e]*", self.api_key.strip()):
             raise InputError("the key holds a space, a line break or a letter that no key has: copy it again")
-
-
-@dataclass(frozen=True, slots=True)
-class _Trouble:
-    """What went wrong with one request, whether to send it again, and how long the server asks to wait."""
-
-    failure: Failure
-    status: int = 0
-    said: str = ""
-    again: bool = False
-    wait: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """What an answer of these statuses, with these words in it, means."""
-
-    statuses: Container[int]
-    words: re.Pattern[str]
-    kind: FailureKind
-    text: str
-    fatal: bool = False
-    again: bool = False
-
-
-# The first that fits counts.
-_RULES = (
-    _Rule((402,), _ANY, "rate", "the account's quota is used up", fatal=True),
-    _Rule((429,), _NO_QUOTA, "rate", "the account's quota is used up", fatal=True),
-    _Rule((403,), _FLAGGED, "request", "the server will not take this text"),
-    _Rule((401, 403), _ANY, "key", "the server refuses the key", fatal=True),
-    _Rule((413,), _ANY, "context", "the prompt is too long for the server"),
-    _Rule((400, 404, 422), _CONTEXT, "context", "the prompt is too long for the model"),
-    _Rule((400, 404), _NO_MODEL, "model", "the server has no model {model!r}", fatal=True),
-    _Rule((404,), _ANY, "request", "there is nothing at this address, which usually ends in /v1", fatal=True),
-    _Rule((429,), _ANY, "rate", "too many requests", again=True),
-    _Rule((408,), _ANY, "timeout", "the server took too long", again=True),
-    _Rule(range(500, 600), _ANY, "server", "the server failed", again=True),
-    _Rule(range(1000), _ANY, "request", "the server refuses the request"),
-)
 
 
 class Client:
@@ -264,7 +190,7 @@ class Client:
     ) -> Failure | None:
         """Return what the call ends in, or None when it may be made again: adapted, or after a wait."""
         trouble = self._explain(error)
-        refused = _refused(trouble, body)
+        refused = refused_capability(trouble, body)
         if refused is not None:
             self._lacks.add(refused)
             return None
@@ -285,9 +211,9 @@ class Client:
             longest = min(FIRST_WAIT * 2**retry, LONGEST_BACKOFF)
             yield longest * (0.5 + self._jitter() / 2)
 
-    def _explain(self, error: APIError | TimeoutError) -> _Trouble:
+    def _explain(self, error: APIError | TimeoutError) -> Trouble:
         trouble = _explain(error, self.endpoint, self._now())
-        message = _scrub(trouble.failure.message, self.endpoint.api_key.strip())
+        message = scrub(trouble.failure.message, self.endpoint.api_key.strip())
         return replace(trouble, failure=replace(trouble.failure, message=message))
 
     def _finished(self, reply: Reply) -> Reply | Failure:
@@ -344,7 +270,7 @@ def _contents(message: Mapping[str, Any]) -> tuple[str, str | None]:
     content = message.get("content")
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     if isinstance(content, list):  # Mistral's models send the two as parts of one content
-        thoughts = [_said(part.get("thinking") or "") for part in content if part.get("type") == "thinking"]
+        thoughts = [said(part.get("thinking") or "") for part in content if part.get("type") == "thinking"]
         reasoning = "".join(thoughts) or reasoning
         content = "".join(part.get("text") or "" for part in content if part.get("type") == "text")
     return content or message.get("refusal") or "", reasoning if isinstance(reasoning, str) else None
@@ -388,84 +314,19 @@ class _Heard:
         )
 
 
-def _refused(trouble: _Trouble, body: Mapping[str, Any]) -> str | None:
-    """Return the capability whose use the server refuses, if this request used it."""
-    if trouble.failure.kind == "context" or trouble.status not in (400, 403, 404, 422, 500):
-        return None
-    if body["messages"][0]["role"] == "system" and _NO_SYSTEM.search(trouble.said):
-        return "system"
-    if trouble.status == 500:  # llama.cpp answers so when a chat template has no place for a system message
-        return None
-    for name, fields in CAPABILITIES.items():
-        if not any(each in body and re.search(rf"\b{each}\b", trouble.said) for each in fields):
-            continue
-        if name == "max_tokens" and "max_completion_tokens" not in trouble.said:
-            continue
-        # A temperature of 3 is a mistake to report; one of 0 may simply not be on offer.
-        if _OUT_OF_RANGE.search(trouble.said) and name in ("temperature", "top_p") and body[name] not in (0, 1):
-            continue
-        return name
-    return None
-
-
-def _explain(error: APIError | TimeoutError, endpoint: Endpoint, now: float) -> _Trouble:
+def _explain(error: APIError | TimeoutError, endpoint: Endpoint, now: float) -> Trouble:
     if isinstance(error, TimeoutError):
         text = f"no complete answer within {endpoint.timeout:g} seconds: allow more time, or ask for fewer tokens"
-        return _Trouble(Failure("timeout", text), again=True)
+        return Trouble(Failure("timeout", text), again=True)
     if isinstance(error, APIResponseValidationError):
         page = "web page" in error.message
         hint = ": check the address, which usually ends in /v1" if page else ""
-        return _Trouble(Failure("server", error.message + hint, fatal=page), again=not page)
+        return Trouble(Failure("server", error.message + hint, fatal=page), again=not page)
     if isinstance(error, APIConnectionError):
         where = httpx2.URL(endpoint.base_url or str(error.request.url)).netloc.decode().rpartition("@")[2]
         why = str(error.__cause__ or "") or type(error.__cause__).__name__
-        return _Trouble(Failure("connection", f"no connection with {where}, or it broke: {why}"), again=True)
+        return Trouble(Failure("connection", f"no connection with {where}, or it broke: {why}"), again=True)
     if isinstance(error, APIStatusError):
-        return _explain_status(error.status_code, error.body, error.response.headers, endpoint, now)
+        return explain_status(error.status_code, error.body, error.response.headers, endpoint.model, now)
     code = error.body.get("code") if isinstance(error.body, dict) else None
-    return _explain_status(code if isinstance(code, int) else 500, error.body, {}, endpoint, now)
-
-
-def _explain_status(status: int, body: object, headers: Mapping[str, str], endpoint: Endpoint, now: float) -> _Trouble:
-    details = [str(body.get(name)) for name in ("code", "type", "param")] if isinstance(body, dict) else []
-    said = " ".join([*details, _said(body)])
-    rule = next(rule for rule in _RULES if status in rule.statuses and rule.words.search(said))
-    text = f"{rule.text.format(model=endpoint.model)} ({status}): {_said(body)[:LONGEST_MESSAGE]}"
-    return _Trouble(Failure(rule.kind, text, rule.fatal), status, said, rule.again, _retry_after(headers, now))
-
-
-def _said(body: object) -> str:
-    """Return what a server's error says, in whichever of the usual forms."""
-    if isinstance(body, list):
-        return "; ".join(map(_said, body))
-    if not isinstance(body, dict):
-        text = str(body or "")
-        return "(a web page)" if text.lstrip().startswith("<") else text
-    where = ".".join(map(str, body["loc"])) + ": " if isinstance(body.get("loc"), list) else ""
-    inner = next((body[name] for name in ("message", "error", "detail", "msg", "text") if body.get(name)), "")
-    return where + _said(inner)
-
-
-def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the seconds a server asks to wait, given as a number or as a date."""
-    asked = headers.get("retry-after", "")
-    try:
-        seconds = float(asked)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(asked).timestamp() - now
-        except (ValueError, OverflowError):
-            return None
-    return max(seconds, 0.0) if isfinite(seconds) else None
-
-
-def _scrub(text: str, key: str) -> str:
-    """Return a text without the key, any six letters of it in a row, or a key shown with stars."""
-    covered = [False] * len(text)
-    size = min(6, len(key))
-    pieces = {key[at : at + size] for at in range(len(key) - size + 1)} - {""}
-    for at in range(len(text) - size + 1):
-        if text[at : at + size] in pieces:
-            covered[at : at + size] = [True] * size
-    hidden = "".join("\0" if hide else letter for letter, hide in zip(text, covered, strict=True))
-    return re.sub(r"\0+", "[key]", _MASKED_KEY.sub("\0", hidden))
+    return explain_status(code if isinstance(code, int) else 500, error.body, {}, endpoint.model, now)

@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.client import Client, Endpoint, _scrub
+from judge.client import Client, Endpoint
 from judge.domain import Failure, InputError, Point, Prompt, Reply, Scale
 from judge.probabilities import label_probabilities, soft_score
 from judge.protocol import find_protocol
+from judge.refusals import scrub
 from tests.judge.openai_server import (
     Answer,
     Behave,
@@ -515,12 +516,12 @@ def test_the_line_break_after_a_pasted_key_does_no_harm() -> None:
 @given(st.text(max_size=40), st.text(max_size=40), st.integers(0, 20))
 def test_scrubbing_hides_any_long_piece_of_the_key(before: str, after: str, start: int) -> None:
     piece = KEY[start : start + 6]
-    assert piece not in _scrub(f"{before}{piece}{after}", KEY)
+    assert piece not in scrub(f"{before}{piece}{after}", KEY)
 
 
 def test_scrubbing_leaves_other_texts_alone() -> None:
-    assert _scrub("the model **judge** has no key", KEY) == "the model **judge** has no key"
-    assert _scrub("no key at all", "") == "no key at all"
+    assert scrub("the model **judge** has no key", KEY) == "the model **judge** has no key"
+    assert scrub("no key at all", "") == "no key at all"
 
 
 @pytest.mark.parametrize("address", ["localhost:8000/v1", "ftp://x", "", "https://"])
