@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, exists, func, select
+from sqlalchemy import Connection, Row, Select, exists, select
 
 from judge.domain import GivenVerdict, Progress
-from storage.schema import calls, claims, events, items, progress, raters, verdicts
+from storage.schema import calls, events, items, progress, raters, verdicts
 from storage.verdicts import WITHDRAWN
 
 CHUNK = 500
@@ -111,17 +111,6 @@ def rater_progress(connection: Connection, study_id: int, total: int) -> dict[st
     return {row.name: Progress(row.done, total, row.skipped) for row in connection.execute(counted)}
 
 
-def verdict_counts(connection: Connection, study_id: int) -> dict[tuple[str, str, str], int]:
-    """Return how many current verdicts there are by kind of rater, rater and status."""
-    current = current_verdicts().where(verdicts.c.study_id == study_id).subquery()
-    counted = (
-        select(raters.c.kind, raters.c.name, current.c.status, func.count())
-        .join(raters, raters.c.id == current.c.rater_id)
-        .group_by(raters.c.kind, raters.c.name, current.c.status)
-    )
-    return {(kind, name, status): count for kind, name, status, count in connection.execute(counted)}
-
-
 def study_events(connection: Connection, study_id: int) -> list[dict[str, Any]]:
     """Return the trail of a study, oldest first."""
     found = (
@@ -133,9 +122,3 @@ def study_events(connection: Connection, study_id: int) -> list[dict[str, Any]]:
     return [
         {"kind": row.kind, "at": row.created, "rater": row.name, **row.details} for row in connection.execute(found)
     ]
-
-
-def claim_counts(connection: Connection, study_id: int) -> dict[str, int]:
-    """Return how many claims of a study are in each state."""
-    counted = select(claims.c.state, func.count()).where(claims.c.study_id == study_id).group_by(claims.c.state)
-    return {row.state: row[1] for row in connection.execute(counted)}

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, func, i
 from judge.domain import Item, Order, Status, StudyError, content_hash
 from storage.codec import encode, item_from_json
 from storage.raters import add_if_absent, rater_id_of
-from storage.schema import batches, calls, items, leases, raters, runs, studies, texts, verdicts
+from storage.schema import calls, items, leases, raters, runs, studies, texts, verdicts
 from storage.studies import StudyRow, keep_protocol
 
 LEASE = timedelta(seconds=90)
@@ -305,23 +305,6 @@ def known_replies(connection: Connection, run: RunRow, prompts: Sequence[str]) -
     found = connection.execute(wanted, {"prompts": list(prompts), "model": run.settings.model})
     same = encode(run.settings.described)
     return {(row.prompt_hash, row.repeat): row for row in found if encode(row.settings) == same}
-
-
-def open_batches(connection: Connection, run: RunRow) -> list[str]:
-    """Return the batches of a run whose results have not been fetched, oldest first."""
-    waiting = select(batches.c.remote_id).where(batches.c.run_id == run.id, batches.c.collected.is_(None))
-    return list(connection.execute(waiting.order_by(batches.c.id)).scalars())
-
-
-def add_batch(connection: Connection, run: RunRow, remote_id: str, now: datetime) -> None:
-    """Remember a batch that was handed in."""
-    connection.execute(insert(batches).values(run_id=run.id, remote_id=remote_id, created=now))
-
-
-def close_batch(connection: Connection, run: RunRow, remote_id: str, now: datetime) -> None:
-    """Remember that a batch's results are all kept."""
-    mine = and_(batches.c.run_id == run.id, batches.c.remote_id == remote_id)
-    connection.execute(update(batches).where(mine).values(collected=now))
 
 
 def run_counts(connection: Connection, run_id: int) -> dict[str, int]:

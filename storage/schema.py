@@ -209,18 +209,6 @@ leases = Table(
     Column("expires", UtcTime, nullable=False),
 )
 
-# A run handed to a provider's batch service, until its results are fetched.
-batches = Table(
-    "batch",
-    metadata,
-    Column("id", Id, primary_key=True),
-    Column("run_id", ForeignKey("run.id"), nullable=False),
-    Column("remote_id", Text, nullable=False, unique=True),
-    Column("created", UtcTime, nullable=False),
-    Column("collected", UtcTime),
-    Index("ix_batch_run", "run_id"),
-)
-
 calls = Table(
     "call",
     metadata,

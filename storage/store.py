@@ -225,19 +225,6 @@ class Store:
         """Leave what this process has not finished to others."""
         self._write(lambda connection: runs.give_up(connection, run))
 
-    def open_batches(self, run: RunRow) -> list[str]:
-        """Return the batches of a run whose results have not been fetched."""
-        with self.reading() as connection:
-            return runs.open_batches(connection, run)
-
-    def add_batch(self, run: RunRow, remote_id: str) -> None:
-        """Remember a batch that was handed in."""
-        self._write(lambda connection: runs.add_batch(connection, run, remote_id, self.clock()))
-
-    def close_batch(self, run: RunRow, remote_id: str) -> None:
-        """Remember that a batch's results are all kept."""
-        self._write(lambda connection: runs.close_batch(connection, run, remote_id, self.clock()))
-
     def run_counts(self, run: RunRow) -> dict[str, int]:
         """Return how many verdicts of a run there are by status."""
         with self.reading() as connection:

@@ -126,3 +126,8 @@ def make_study(store: Store, add_items: Callable[..., None]) -> Callable[..., st
         return "s"
 
     return make
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run browser tests last: Playwright keeps an event loop running, beside which no test can start its own."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)

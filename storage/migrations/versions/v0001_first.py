@@ -21,7 +21,6 @@ def upgrade() -> None:
     _create_item()
     _create_progress()
     _create_run()
-    _create_batch()
     _create_call()
     _create_claim()
     _create_lease()
@@ -177,21 +176,6 @@ def _create_run() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_run"),
         sa.UniqueConstraint("study_id", "hash", name="uq_run_study_id_hash"),
     )
-
-
-def _create_batch() -> None:
-    op.create_table(
-        "batch",
-        sa.Column("id", ID, nullable=False),
-        sa.Column("run_id", ID, nullable=False),
-        sa.Column("remote_id", sa.Text(), nullable=False),
-        sa.Column("created", TIME, nullable=False),
-        sa.Column("collected", TIME, nullable=True),
-        sa.ForeignKeyConstraint(["run_id"], ["run.id"], name="fk_batch_run_id"),
-        sa.PrimaryKeyConstraint("id", name="pk_batch"),
-        sa.UniqueConstraint("remote_id", name="uq_batch_remote_id"),
-    )
-    op.create_index("ix_batch_run", "batch", ["run_id"], unique=False)
 
 
 def _create_call() -> None:
