@@ -246,7 +246,7 @@ def test_killed_runs_end_with_the_verdicts_of_an_undisturbed_one(store, database
 
 def test_two_processes_share_a_run_instead_of_doubling_it(store, database, make_study) -> None:
     make_study(60)
-    with OpenAIServer(lambda seen: GOOD, delay=0.05) as server:
+    with OpenAIServer(lambda seen: GOOD, delay=0.3) as server:  # long enough for both to have started
         processes = [start(database, server) for _ in range(2)]
         for process in processes:
             _, problems = process.communicate(timeout=120)

@@ -40,6 +40,12 @@ def start(database: str, name: str, seed: int, *, abandons: bool) -> subprocess.
     )
 
 
+def acknowledged_in(output: str) -> dict[int, tuple[str, str | None]]:
+    """Return the verdicts that a process said were saved; a line that a kill cut short says nothing."""
+    lines = [line.split() for line in output.splitlines(keepends=True) if line.endswith("\n")]
+    return {int(verdict): (name, label) for verdict, name, label in lines}
+
+
 def stored(store: Store) -> dict[int, tuple[str, str | None]]:
     wanted = select(verdicts.c.id, items.c.name, verdicts.c.label).join(items, items.c.id == verdicts.c.item_id)
     with store.reading() as connection:
@@ -68,7 +74,7 @@ def test_each_item_ends_with_exactly_the_wanted_verdicts_by_different_raters(sto
         assert connection.execute(select(items.c.free).distinct()).scalars().all() == [0]
     assert Counter(Counter(row.item_id for row in given).values()) == {3: ITEMS}
     assert len(set(given)) == len(given)
-    acknowledged = {int(line.split()[0]) for line in "".join(told).splitlines()}
+    acknowledged = {verdict for output in told for verdict in acknowledged_in(output)}
     assert acknowledged <= stored(store).keys()
 
 
@@ -81,15 +87,12 @@ def test_what_was_acknowledged_is_there_after_every_kill(store, database, make_s
         writers = [start(database, f"{number}-{index}", number, abandons=False) for index in range(3)]
         for process in writers:
             assert process.stdout is not None
-            process.stdout.readline()  # it is at work
+            acknowledged |= acknowledged_in(process.stdout.readline())  # it is at work
         time.sleep(chance.uniform(0, 0.5))
         for process in writers:
             process.send_signal(signal.SIGKILL)
         for process in writers:
-            for line in process.communicate()[0].splitlines():
-                if line.count(" ") == 2:
-                    verdict, name, label = line.split()
-                    acknowledged[int(verdict)] = (name, label)
+            acknowledged |= acknowledged_in(process.communicate()[0])
         found = stored(store)
         assert {verdict: found.get(verdict) for verdict in acknowledged} == acknowledged
         with closing(sqlite3.connect(database.removeprefix("sqlite:///"))) as connection:
