@@ -57,6 +57,12 @@ def own_protocols() -> Path | None:
     return Path(folder) if folder else None
 
 
+def own_weights() -> Path | None:
+    """Return the GGUF file that is to be the embedded judge, named by ACCORD_GGUF."""
+    file = os.environ.get("ACCORD_GGUF")
+    return Path(file) if file else None
+
+
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Turn what a person can put right into one line on standard error and exit status 2."""
@@ -73,12 +79,15 @@ def serve(
     port: Annotated[int, typer.Option(help="The port to listen on.", min=1, max=65535)] = 7860,
     root_path: Annotated[str, typer.Option(help="The path under which a proxy serves Accord.")] = "",
     open_browser: Annotated[bool, typer.Option("--open", help="Open the app in a browser.")] = False,
+    database: DatabaseUrl = DEFAULT_DATABASE,
 ) -> None:
     """Start the app and print its address. Stop it with Ctrl-C."""
     from ui.app import start_server
+    from ui.page import Settings
 
-    with clear_errors():
-        start_server(list_protocols(own_protocols()), host, port, root_path, open_browser)
+    with clear_errors(), opened(database) as store:
+        settings = Settings(list_protocols(own_protocols()), own_weights())
+        start_server(store, settings, host, port, root_path, open_browser)
 
 
 @app.command()
@@ -304,7 +313,7 @@ def judge(
         limit=limit,
         reuse=not again,
         request={"temperature": temperature, "max_tokens": max_tokens},
-        weights=Path(os.environ["ACCORD_GGUF"]) if os.environ.get("ACCORD_GGUF") else None,
+        weights=own_weights(),
         limits=Limits(concurrency, per_minute, budget_tokens, budget_usd, Prices(price_prompt, price_completion)),
     )
     with clear_errors(), opened(database) as store:

@@ -6,29 +6,39 @@ import errno
 import os
 import socket
 import time
-from collections.abc import Mapping
 
 import gradio as gr
 
 from judge.domain import InputError
-from judge.protocol import Protocol
+from storage.store import Store
+from ui.page import Page, Settings, open_door, put_header
 from ui.playground import Playground, list_examples
 from ui.theme import LAUNCH
 
 
-def build_app(protocols: Mapping[str, Protocol]) -> gr.Blocks:
-    """Return the app for these protocols, ready to launch once."""
-    page = Playground(protocols, list_examples())
-    with gr.Blocks(title="Playground · Accord", analytics_enabled=False, fill_width=True) as blocks:
-        page.wire(page.layout())
+def build_app(store: Store, settings: Settings) -> gr.Blocks:
+    """Return the app over a store, ready to launch once; the first page is the one at the root."""
+    pages: list[Page] = [Playground(settings.protocols, list_examples())]
+    with gr.Blocks(title="Accord", analytics_enabled=False, fill_width=True) as blocks:
+        open_door(lambda: [study.name for study in store.studies()], "list_studies")
+        _put(pages[0], pages)
+    for page in pages[1:]:
+        with blocks.route(page.title, page.path, show_in_navbar=False):
+            _put(page, pages)
     return blocks
 
 
-def start_server(protocols: Mapping[str, Protocol], host: str, port: int, root_path: str, open_browser: bool) -> None:
+def _put(page: Page, pages: list[Page]) -> None:
+    gr.Navbar(visible=False)
+    put_header(page, pages)
+    page.wire(page.layout())
+
+
+def start_server(store: Store, settings: Settings, host: str, port: int, root_path: str, open_browser: bool) -> None:
     """Serve the app, print its address, and return after Ctrl-C."""
     _check_address(host, port)
     _spare_own_address_from_proxies(host)
-    blocks = build_app(protocols)
+    blocks = build_app(store, settings)
     blocks.launch(
         **LAUNCH,
         server_name=f"[{host}]" if ":" in host else host,

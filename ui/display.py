@@ -99,14 +99,6 @@ def show_chip(scale: Scale, label: str, *, pairwise: bool) -> str:
     return f'<span class="chip {_chip_class(scale, label, pairwise=pairwise)}">{escape(label)}</span>'
 
 
-def show_header(icon: str, page: str, purpose: str) -> str:
-    """Return the top of a page; the icon is our own SVG and goes in as it is."""
-    return (
-        f'<header class="masthead"><span class="brand">{icon}Accord</span>'
-        f"<h1>{escape(page)}</h1><p>{escape(purpose)}</p></header>"
-    )
-
-
 def _message(title: str, body: str, facts: str, before: str = "", *, copy: bool = True) -> str:
     name = escape(title)
     button = f'<button type="button" class="copy" aria-label="Copy: {name}">Copy</button>' if copy else ""

@@ -15,30 +15,17 @@ from judge.domain import AccordError, InputError, Item, Order
 from judge.protocol import Protocol
 from judge.read import read
 from judge.render import render
-from ui.display import show_header, show_problem, show_prompt, show_reading
-from ui.theme import ICON
+from ui.display import show_problem, show_prompt, show_reading
+from ui.page import INSTANT, TYPING
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FIRST_PROTOCOL = "wildbench-pairwise"
 FIRST_EXAMPLE = "clamp"
 EDITED = "edited"
-INSTANT: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-TYPING: dict[str, Any] = {**INSTANT, "trigger_mode": "always_last"}
 
 # A click copies a message, whose <pre> holds exactly its characters, or scrolls to a place in it.
 # Places are not links: gradio sets a <base>, so a link to `#place` would load the page anew.
 CLICKS = """
-const copy = async (text) => {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {  // the clipboard is closed to pages that come over plain http from another machine
-    const box = Object.assign(document.createElement('textarea'), { value: text, style: 'position: fixed' });
-    document.body.append(box);
-    box.select();
-    document.execCommand('copy');
-    box.remove();
-  }
-};
 element.addEventListener('click', async ({ target }) => {
   const button = target.closest('button');
   if (button?.dataset.place) {
@@ -47,7 +34,7 @@ element.addEventListener('click', async ({ target }) => {
     pane.scrollTop += place.getBoundingClientRect().top - pane.getBoundingClientRect().top - 16;
     pane.focus({ preventScroll: true });
   } else if (button?.classList.contains('copy')) {
-    await copy(button.closest('section').querySelector('pre').textContent);
+    await accord.copy(button.closest('section').querySelector('pre').textContent);
     button.textContent = 'Copied';
     setTimeout(() => { button.textContent = 'Copy'; }, 1500);
   }
@@ -126,6 +113,9 @@ def sample_reply(protocol: Protocol) -> str:
 class Playground:
     """The page's handlers: each reads the controls, calls the rooms and returns what to show."""
 
+    title = "Playground"
+    path = "/"
+
     def __init__(self, protocols: Mapping[str, Protocol], examples: Mapping[str, Example]) -> None:
         self.protocols = protocols
         self.examples = examples
@@ -174,12 +164,6 @@ class Playground:
         protocol, text = self.protocols[name], self.examples[first].text
         reply = sample_reply(protocol)
         prompt, reading = self.show(name, text, "AB", reply)
-        icon = ICON.read_text(encoding="utf-8")
-        gr.HTML(
-            show_header(icon, "Playground", "The exact prompt a judge is sent, and how its reply is read."),
-            apply_default_css=False,
-            js_on_load=None,
-        )
         with gr.Row(elem_classes="choices"):
             protocol_choice = self._protocol_choice(name)
             example_choice = self._example_choice(first)

@@ -10,7 +10,8 @@ import gradio as gr
 
 FOLDER = Path(__file__).parent
 ICON = FOLDER / "icon.svg"
-STYLE = FOLDER / "style.css"
+DOOR = FOLDER / "door.js"
+STYLES = sorted(FOLDER.glob("*.css"))  # what all pages share, and a file for each page that needs one
 
 # Gradio ships other weights of its fonts with most letters missing; 400 and 700 of these two are complete.
 _SANS: list[Any] = [gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)), "system-ui", "sans-serif"]
@@ -42,6 +43,12 @@ def make_theme() -> gr.themes.Base:
     )
 
 
+# In the page itself, so that they are found under any root path.
+HEAD = (
+    f'<link rel="icon" type="image/svg+xml" href="data:image/svg+xml,{quote(ICON.read_text("utf-8"))}">'
+    f"<script>{DOOR.read_text('utf-8')}</script>"
+)
+
 LAUNCH: dict[str, Any] = {
     "run_history": False,  # else every public event's texts are kept in the visitor's browser
     "footer_links": [],
@@ -53,8 +60,7 @@ LAUNCH: dict[str, Any] = {
     "max_file_size": "20mb",
     "allowed_paths": [],
     "show_error": False,
-    "css_paths": [STYLE],
-    # In the page itself, so that it is found under any root path.
-    "head": f'<link rel="icon" type="image/svg+xml" href="data:image/svg+xml,{quote(ICON.read_text("utf-8"))}">',
+    "css_paths": STYLES,
+    "head": HEAD,
     "theme": make_theme(),
 }

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import pytest
@@ -9,7 +10,9 @@ from install import find_chromium
 from playwright.sync_api import sync_playwright
 
 from judge.protocol import list_protocols
+from storage.store import Store
 from ui.app import build_app
+from ui.page import Settings
 from ui.theme import LAUNCH
 
 # Chromium must stay as silent as the pages: no look for updates, no sync.
@@ -24,54 +27,73 @@ ARGUMENTS = [
 ]
 
 
+@dataclass(frozen=True)
+class Served:
+    """A running app: where it is, and the store behind it."""
+
+    address: str
+    store: Store
+
+
 @pytest.fixture(scope="session")
-def address():
+def served(tmp_path_factory):
+    """Return one app for all browser tests; each makes studies of its own in it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    blocks = asyncio.run(launch(port))
-    yield f"http://127.0.0.1:{port}"
+    store = Store.open(f"sqlite:///{tmp_path_factory.mktemp('browser') / 'accord.db'}")
+    blocks = asyncio.run(launch(store, port))
+    yield Served(f"http://127.0.0.1:{port}", store)
     blocks.close(verbose=False)
+    store.close()
 
 
-async def launch(port):
+async def launch(store, port):
     # In a running event loop: without one gradio makes loops of its own and never closes them.
-    blocks = build_app(list_protocols())
+    blocks = build_app(store, Settings(list_protocols()))
     blocks.launch(**LAUNCH, server_name="127.0.0.1", server_port=port, prevent_thread_lock=True, quiet=True)
     return blocks
 
 
 @pytest.fixture(scope="session")
-def chromium(address):
-    """Return a browser that keeps its cache, after the server: Playwright's event loop bars any other."""
+def chromium(served):
+    """Return a browser, after the server: Playwright's event loop bars any other."""
     path = find_chromium()
     if path is None:
         pytest.skip("there is no Chromium: run `python tests/browser/install.py` and see what it says")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+        yield browser
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def visitor(chromium):
+    """Return a visitor's browser, with what it keeps: its cache, its clipboard, its local storage."""
+    context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def open_page(chromium, address):
-    """Return a function that opens the app; at the end, whatever went wrong on a page fails the test."""
+def open_page(visitor, served):
+    """Return a function that opens a page; at the end, whatever went wrong on one fails the test."""
     pages, problems = [], []
 
-    def open_one(query="", width=1440, height=900):
-        page = chromium.new_page()
+    def open_one(path="/", width=1440, height=900, context=visitor):
+        page = context.new_page()
         pages.append(page)
         page.set_viewport_size({"width": width, "height": height})
         page.on("pageerror", lambda error: problems.append(f"error: {error}"))
         page.on("console", lambda line: line.type == "error" and problems.append(f"console: {line.text}"))
         page.on("dialog", lambda dialog: (problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on("request", lambda request: is_foreign(request.url) and problems.append(f"request: {request.url}"))
-        page.goto(address + query)
-        page.locator("#reading .chip").first.wait_for()
+        page.goto(served.address + path)
+        page.locator(".masthead nav a").first.wait_for()
         return page
 
     def is_foreign(url):
-        return urlsplit(url).scheme not in ("data", "blob") and not url.startswith(f"{address}/")
+        return urlsplit(url).scheme not in ("data", "blob") and not url.startswith(f"{served.address}/")
 
     yield open_one
     for page in pages:

@@ -1,12 +1,6 @@
-"""The playground's handlers, called as functions, and how they are wired."""
+"""The playground's handlers, called as functions."""
 
-import asyncio
 import json
-import signal
-import socket
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -14,7 +8,6 @@ from judge.domain import InputError, Verdict
 from judge.protocol import list_protocols, load_protocol
 from judge.read import read
 from judge.render import render
-from ui.app import build_app, start_server
 from ui.playground import EDITED, Playground, list_examples, parse_item, sample_reply
 
 PROTOCOLS = list_protocols()
@@ -30,12 +23,6 @@ def page():
 
 def item_text(**changes):
     return json.dumps({**SMALL, **changes})
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -152,49 +139,3 @@ def test_a_bad_example_file_is_named(tmp_path):
     (tmp_path / "bad.json").write_text("{}", encoding="utf-8")
     with pytest.raises(InputError, match=r"bad\.json: response_a: is missing"):
         list_examples(tmp_path)
-
-
-async def build_two():
-    # In a running event loop: without one gradio makes loops of its own and never closes them.
-    return build_app(PROTOCOLS), build_app(PROTOCOLS)
-
-
-def test_every_event_is_private_and_instant_and_apps_share_nothing():
-    with ThreadPoolExecutor() as apart:  # a browser test in this process keeps an event loop of its own running
-        first, second = apart.submit(asyncio.run, build_two()).result()
-    assert first is not second
-    events = first.get_config_file()["dependencies"]
-    assert len(events) == 5
-    assert {(event["api_visibility"], event["queue"]) for event in events} == {("private", False)}
-    assert first.analytics_enabled is False
-
-
-def test_a_busy_port_is_told_with_what_to_do():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(InputError, match=f"port {port} on 127.0.0.1 is in use: .* --port"):
-            start_server(PROTOCOLS, "127.0.0.1", port, "", open_browser=False)
-
-
-@pytest.mark.parametrize(("host", "complaint"), [("no-such-host.invalid", "not known"), ("192.0.2.1", "--host")])
-def test_a_wrong_host_is_told_with_what_to_do(host, complaint):
-    with pytest.raises(InputError, match=complaint):
-        start_server(PROTOCOLS, host, free_port(), "", open_browser=False)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
-def test_the_server_prints_its_address_and_ctrl_c_ends_it_quietly():
-    port = free_port()
-    code = (
-        "from judge.protocol import list_protocols; from ui.app import start_server; "
-        f"start_server(list_protocols(), '127.0.0.1', {port}, '', False)"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as server:
-        assert server.stdout.readline() == f"Accord is at http://127.0.0.1:{port} (Ctrl-C stops it)\n"
-        server.send_signal(signal.SIGINT)
-        rest, errors = server.communicate(timeout=20)
-    assert (server.returncode, rest, errors) == (0, "", "")

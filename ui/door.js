@@ -1,0 +1,42 @@
+// The way from a page to the server's named doors, and what a page keeps in this browser.
+window.accord = {
+  // Gradio tells the address under which the app is served; a proxy may have put it under a path.
+  root: () => (window.gradio_config?.root ?? window.location.origin).replace(/\/$/, ""),
+  // Calls a door and returns its answer; throws when the server is away or has a fault.
+  call: async (name, ...data) => {
+    const answer = await fetch(`${accord.root()}/gradio_api/run/${name}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ data }),
+      signal: AbortSignal.timeout(15000),
+    });
+    if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+    return (await answer.json()).data[0];
+  },
+  // What is in the address: ?study=…&item=…
+  asked: () => Object.fromEntries(new URLSearchParams(window.location.search)),
+  // Returns the address of a page with these questions; one that is empty is left out.
+  address: (path, asked) => {
+    const words = new URLSearchParams(Object.entries(asked).filter(([, value]) => value));
+    return `${accord.root()}${path}${words.size ? `?${words}` : ""}`;
+  },
+  recall: (name) => { try { return localStorage.getItem(`accord:${name}`); } catch { return null; } },
+  keep: (name, value) => {
+    try {
+      if (value === null) localStorage.removeItem(`accord:${name}`);
+      else localStorage.setItem(`accord:${name}`, value);
+    } catch { /* a browser that keeps nothing still works, without drafts */ }
+  },
+  // Copies text, also where the clipboard is closed to pages that come over plain http.
+  copy: async (text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const box = Object.assign(document.createElement("textarea"), { value: text, style: "position: fixed" });
+      document.body.append(box);
+      box.select();
+      document.execCommand("copy");
+      box.remove();
+    }
+  },
+};

@@ -1,0 +1,26 @@
+// The top of every page: where one is, which study, who one is.
+document.title = `${props.page} · Accord`;
+const asked = accord.asked();
+const study = asked.study ?? "";
+for (const link of element.querySelectorAll("nav a")) {
+  link.href = accord.address(link.dataset.path, { study });
+}
+const choice = element.querySelector("select");
+const fill = (names) => {
+  const shown = names.includes(study) || !study ? names : [study, ...names];
+  choice.replaceChildren(...shown.map((name) => new Option(name, name, false, name === study)));
+  choice.closest("label").hidden = shown.length === 0;
+  if (!study) choice.selectedIndex = -1;
+};
+choice.addEventListener("change", () => {
+  window.location.assign(accord.address(props.path, { study: choice.value }));
+});
+accord.call("list_studies").then(fill).catch(() => fill(study ? [study] : []));
+const who = element.querySelector(".who");
+const name = accord.recall("annotator");
+who.textContent = name ?? "";
+who.hidden = !name;
+who.addEventListener("click", () => {
+  accord.keep("annotator", null);
+  window.location.assign(accord.address("/", { study }));
+});

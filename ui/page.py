@@ -1,0 +1,67 @@
+"""What all pages share: their settings, the header, and the doors their scripts call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import gradio as gr
+
+from judge import protocol
+from ui.display import escape
+from ui.theme import ICON
+
+FOLDER = Path(__file__).parent
+HEADER_SCRIPT = (FOLDER / "header.js").read_text(encoding="utf-8")
+CURRENT = ' aria-current="page"'
+# An event that changes what is shown and nothing else: quick, unseen, and not part of the public API.
+INSTANT: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+TYPING: dict[str, Any] = {**INSTANT, "trigger_mode": "always_last"}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the person who starts the server decides."""
+
+    protocols: Mapping[str, protocol.Protocol]
+    weights: Path | None = None  # another GGUF file for the embedded judge
+
+
+class Page(Protocol):
+    """A page: its name in the header, its path, its components and their connections."""
+
+    title: str
+    path: str
+
+    def layout(self) -> Any:
+        """Put the components on the page and return those that take part in an event."""
+
+    def wire(self, on: Any) -> None:
+        """Connect the components with the handlers."""
+
+
+def put_header(page: Page, pages: Sequence[Page]) -> None:
+    """Put the top of a page: brand, study, the way to the other pages, who one is."""
+    links = "".join(
+        f'<a data-path="{escape(each.path)}" href="{escape(each.path)}"'
+        f"{CURRENT if each is page else ''}>{escape(each.title)}</a>"
+        for each in pages
+    )
+    gr.HTML(
+        f'<header class="masthead"><span class="brand">{ICON.read_text(encoding="utf-8")}Accord</span>'
+        f'<h1 class="unseen">{escape(page.title)}</h1>'
+        '<label class="study" hidden>Study <select aria-label="Study"></select></label>'
+        f'<nav aria-label="Pages">{links}</nav>'
+        '<button type="button" class="who" title="Change who annotates" hidden></button></header>',
+        page=page.title,
+        path=page.path,
+        apply_default_css=False,
+        js_on_load=HEADER_SCRIPT,
+    )
+
+
+def open_door(handler: Callable[..., Any], name: str) -> None:
+    """Let the pages' scripts call a handler by its name, as JSON over a plain POST."""
+    gr.api(handler, api_name=name, queue=False, api_visibility="private")
