@@ -291,3 +291,19 @@ events = Table(
     Column("created", UtcTime, nullable=False),
     Index("ix_event_study", "study_id", "kind"),
 )
+
+# What people remark on an item: that it should be looked at, or why they and a judge differ. The newest counts.
+remarks = Table(
+    "remark",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("study_id", ForeignKey("study.id"), nullable=False),
+    Column("item_id", ForeignKey("item.id"), nullable=False),
+    Column("rater_id", ForeignKey("rater.id"), nullable=False),
+    Column("judge_id", ForeignKey("rater.id")),
+    Column("kind", Text, nullable=False),
+    Column("comment", Text),
+    Column("created", UtcTime, nullable=False),
+    Index("ix_remark_item", "item_id", "rater_id"),
+    Index("ix_remark_study", "study_id", "kind"),
+)

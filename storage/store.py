@@ -6,13 +6,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from judge.domain import Claim, GivenVerdict, NothingToDo, Progress, Saved, StorageError, Study
-from storage import claims, imports, reads, runs, studies, verdicts
+from judge.domain import (
+    Claim,
+    GivenVerdict,
+    Held,
+    JudgeVerdict,
+    NothingToDo,
+    Pace,
+    Progress,
+    Saved,
+    StorageError,
+    Study,
+)
+from storage import claims, desk, imports, reads, runs, studies, verdicts
+from storage.desk import Remark
 from storage.engine import WRITE, open_engine
 from storage.imports import Added, Prepared
 from storage.migrate import migrate
@@ -137,6 +149,38 @@ class Store:
     def reveal(self, token: str, rater: str | None = None) -> None:
         """Record that a rater may now see what was hidden."""
         self._write(lambda connection: verdicts.reveal(connection, token, self.clock(), _own(connection, rater)))
+
+    def held(self, token: str, rater: str | None = None) -> Held:
+        """Return a claim with what its rater said of it."""
+        with self.reading() as connection:
+            return desk.held_claim(connection, token, rater)
+
+    def find_held(self, study: str, rater: str, item: str) -> Held | None:
+        """Return the claim that a rater holds or has answered on an item, if there is one."""
+        with self.reading() as connection:
+            return desk.find_held(connection, studies.get_study(connection, study).id, rater, item)
+
+    def neighbour(self, token: str, rater: str | None, way: Literal["back", "on"]) -> Held | None:
+        """Return the claim before or after this one among those its rater holds or has answered."""
+        with self.reading() as connection:
+            return desk.neighbour(connection, token, rater, way)
+
+    def pace(self, study: str, rater: str) -> Pace:
+        """Return how quick a rater is and how far everybody has come."""
+        with self.reading() as connection:
+            row = studies.get_study(connection, study)
+            return desk.pace(connection, row.id, row.study.wanted, row.study.items, rater)
+
+    def judge_verdicts(self, token: str) -> list[JudgeVerdict]:
+        """Return what the judges said of a claim's item."""
+        with self.reading() as connection:
+            return desk.judge_verdicts(connection, token)
+
+    def add_remark(self, token: str, remark: Remark, rater: str | None = None) -> None:
+        """Keep what a rater remarks on an item they hold or have answered."""
+        self._write(
+            lambda connection: desk.add_remark(connection, token, remark, self.clock(), _own(connection, rater))
+        )
 
     def known_hashes(self, study: str, names: Sequence[str]) -> dict[str, str]:
         """Return the content hashes of those of the names that the study has."""

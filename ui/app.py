@@ -13,14 +13,19 @@ from judge.domain import InputError
 from storage.store import Store
 from ui.page import Page, Settings, open_door, put_header
 from ui.playground import Playground, list_examples
+from ui.review import Review
 from ui.theme import LAUNCH
 
 
 def build_app(store: Store, settings: Settings) -> gr.Blocks:
     """Return the app over a store, ready to launch once; the first page is the one at the root."""
-    pages: list[Page] = [Playground(settings.protocols, list_examples())]
+    pages: list[Page] = [Review(store), Playground(settings.protocols, list_examples())]
+
+    def list_studies() -> list[str]:
+        return [study.name for study in store.studies()]
+
     with gr.Blocks(title="Accord", analytics_enabled=False, fill_width=True) as blocks:
-        open_door(lambda: [study.name for study in store.studies()], "list_studies")
+        open_door(list_studies, "list_studies")
         _put(pages[0], pages)
     for page in pages[1:]:
         with blocks.route(page.title, page.path, show_in_navbar=False):
@@ -29,7 +34,6 @@ def build_app(store: Store, settings: Settings) -> gr.Blocks:
 
 
 def _put(page: Page, pages: list[Page]) -> None:
-    gr.Navbar(visible=False)
     put_header(page, pages)
     page.wire(page.layout())
 

@@ -40,3 +40,5 @@ window.accord = {
     }
   },
 };
+// An invitation names its annotator in the address.
+if (accord.asked().annotator) accord.keep("annotator", accord.asked().annotator);

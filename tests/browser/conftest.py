@@ -78,7 +78,7 @@ def visitor(chromium):
 @pytest.fixture
 def open_page(visitor, served):
     """Return a function that opens a page; at the end, whatever went wrong on one fails the test."""
-    pages, problems = [], []
+    pages, problems, forgiven = [], [], []
 
     def open_one(path="/", width=1440, height=900, context=visitor):
         page = context.new_page()
@@ -95,7 +95,10 @@ def open_page(visitor, served):
     def is_foreign(url):
         return urlsplit(url).scheme not in ("data", "blob") and not url.startswith(f"{served.address}/")
 
+    open_one.forgiven = forgiven  # what a test provokes on purpose
     yield open_one
     for page in pages:
-        page.close()
-    assert problems == []
+        if not page.is_closed():
+            page.evaluate("localStorage.clear()")  # the next test's visitor is somebody else
+            page.close()
+    assert [problem for problem in problems if not any(text in problem for text in forgiven)] == []

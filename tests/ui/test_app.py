@@ -20,7 +20,7 @@ from ui.page import Settings
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = Settings(list_protocols())
-PUBLIC: set[str] = set()
+PUBLIC = {"next_item", "submit_verdict", "skip_item"}
 
 
 @pytest.fixture
