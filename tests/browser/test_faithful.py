@@ -80,9 +80,10 @@ def texts(page, pane):
 
 
 def put(page, pane, markup):
-    """Put markup in the place of a pane's first case, and return its place."""
+    """Put markup in the place of a pane's first case, and return its place; the others need no layout any more."""
+    page.locator(".case").evaluate_all("sections => sections.forEach(section => { section.hidden = true; })")
     place = page.locator(f"#{pane} .case").first
-    place.evaluate("(section, markup) => { section.innerHTML = markup; }", markup)
+    place.evaluate("(section, markup) => { section.hidden = false; section.innerHTML = markup; }", markup)
     return place
 
 
