@@ -281,6 +281,10 @@ def judge(
     price_completion: Annotated[float | None, typer.Option(help="USD for a million completion tokens.", min=0)] = None,
     name: Annotated[str | None, typer.Option(help="The judge's name in the study; by default the model's.")] = None,
     api_key_env: Annotated[str, typer.Option(help="The environment variable that holds the key.")] = "OPENAI_API_KEY",
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Hand the requests in through the server's Batch API, at half the price.")
+    ] = False,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="With --batch: do not wait for the answers.")] = False,
     again: Annotated[bool, typer.Option("--no-reuse", help="Ask even where the same was asked before.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked, and ask nothing.")] = False,
     as_json: AsJson = False,
@@ -304,6 +308,8 @@ def judge(
         limit=limit,
         reuse=not again,
         request={"temperature": temperature, "max_tokens": max_tokens},
+        batch=batch,
+        wait=not no_wait,
         weights=Path(os.environ["ACCORD_GGUF"]) if os.environ.get("ACCORD_GGUF") else None,
         limits=Limits(concurrency, per_minute, budget_tokens, budget_usd, Prices(price_prompt, price_completion)),
     )

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, func, i
 from judge.domain import Item, Order, Status, StudyError, content_hash
 from storage.codec import encode, item_from_json
 from storage.raters import add_if_absent, rater_id_of
-from storage.schema import calls, items, leases, raters, runs, studies, texts, verdicts
+from storage.schema import batch_requests, calls, items, leases, raters, runs, studies, texts, verdicts
 from storage.studies import StudyRow, keep_protocol
 
 LEASE = timedelta(seconds=90)
@@ -85,7 +85,7 @@ def process_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def _is_dead(owner: str) -> bool:
+def is_dead(owner: str) -> bool:
     """Say whether an owner is a process of this machine that is gone; of others one can only wait."""
     host, _, number = owner.rpartition(":")
     if host != socket.gethostname():
@@ -129,7 +129,7 @@ def begin_pass(connection: Connection, run: RunRow, now: datetime) -> None:
     """Go through the items from the start again, unless another process is in the middle of it."""
     row = connection.execute(select(runs.c.cursor).where(runs.c.id == run.id).with_for_update()).one()
     held = connection.execute(select(leases).where(leases.c.run_id == run.id)).all()
-    if row.cursor and not any(lease.expires >= now and not _is_dead(lease.owner) for lease in held):
+    if row.cursor and not any(lease.expires >= now and not is_dead(lease.owner) for lease in held):
         connection.execute(delete(leases).where(leases.c.run_id == run.id))
         connection.execute(update(runs).where(runs.c.id == run.id).values(cursor=0, finished=None))
 
@@ -147,7 +147,7 @@ def take_stretch(connection: Connection, run: RunRow, now: datetime) -> tuple[in
         connection.execute(insert(leases).values(taken))
         return cursor, last
     for lease in connection.execute(select(leases).where(leases.c.run_id == run.id).order_by(leases.c.first)):
-        if lease.owner != owner and (lease.expires < now or _is_dead(lease.owner)):
+        if lease.owner != owner and (lease.expires < now or is_dead(lease.owner)):
             mine = and_(leases.c.run_id == run.id, leases.c.first == lease.first, leases.c.owner == lease.owner)
             if connection.execute(update(leases).where(mine).values(owner=owner, expires=expires)).rowcount:
                 return int(lease.first), int(lease.last)
@@ -157,7 +157,14 @@ def take_stretch(connection: Connection, run: RunRow, now: datetime) -> tuple[in
 def finish_stretch(connection: Connection, run: RunRow, first: int, now: datetime) -> None:
     """Let a stretch go whose calls have all ended, and the run with it if it was the last."""
     connection.execute(delete(leases).where(leases.c.run_id == run.id, leases.c.first == first))
-    left = select(exists().where(leases.c.run_id == run.id))
+    finish_if_done(connection, run, now)
+
+
+def finish_if_done(connection: Connection, run: RunRow, now: datetime) -> None:
+    """Mark a run as finished when nobody is at it and nothing of it is in a batch."""
+    left = select(
+        exists().where(leases.c.run_id == run.id) | exists().where(batch_requests.c.run_id == run.id),
+    )
     ended = and_(runs.c.id == run.id, runs.c.cursor >= run.study.study.items)
     if not connection.execute(left).scalar():
         connection.execute(update(runs).where(ended).values(finished=now))
@@ -187,29 +194,35 @@ _STRETCH = (
 _MADE = (
     select(calls.c.item_id, calls.c.order, calls.c.repeat, calls.c.error, verdicts.c.id)
     .join(verdicts, verdicts.c.call_id == calls.c.id)
-    .join(items, items.c.id == calls.c.item_id)
-    .where(
-        calls.c.run_id == bindparam("run"),
-        items.c.study_id == bindparam("study"),
-        items.c.position >= bindparam("first"),
-        items.c.position < bindparam("last"),
-    )
-    .order_by(calls.c.id)
+    .where(calls.c.run_id == bindparam("run"), calls.c.item_id.in_(bindparam("items", expanding=True)))
+    .order_by(calls.c.id, verdicts.c.id)
+)
+_IN_BATCHES = select(batch_requests.c.item_id, batch_requests.c.order, batch_requests.c.repeat).where(
+    batch_requests.c.run_id == bindparam("run"), batch_requests.c.item_id.in_(bindparam("items", expanding=True))
 )
 
 
+def last_made(
+    connection: Connection, run: RunRow, item_ids: Sequence[int]
+) -> dict[tuple[int, str, int], Row[*tuple[Any, ...]]]:
+    """Return the last call made for each item, order and repeat, with the number of its verdict."""
+    found = connection.execute(_MADE, {"run": run.id, "items": list(item_ids)})
+    return {(row.item_id, row.order, row.repeat): row for row in found}
+
+
 def wanted_in(connection: Connection, run: RunRow, first: int, last: int) -> list[Wanted]:
-    """Return the calls of a stretch that have brought no reply yet."""
-    where = {"study": run.study.id, "run": run.id, "first": first, "last": last}
-    made: dict[tuple[int, str, int], Row[*tuple[Any, ...]]] = {}
-    for row in connection.execute(_MADE, where):
-        made[row.item_id, row.order, row.repeat] = row
+    """Return the calls of a stretch that have brought no reply yet and are in no batch."""
+    where = {"study": run.study.id, "first": first, "last": last}
+    stretch = connection.execute(_STRETCH, where).all()
+    ids = [item.id for item in stretch]
+    made = last_made(connection, run, ids)
+    away = {tuple(row) for row in connection.execute(_IN_BATCHES, {"run": run.id, "items": ids})}
     missing: list[Wanted] = []
-    for item in connection.execute(_STRETCH, where):
+    for item in stretch:
         for order in run.settings.orders:
             for repeat in range(run.settings.repeats):
                 before = made.get((item.id, order, repeat))
-                if before is None or before.error is not None:
+                if (item.id, order, repeat) not in away and (before is None or before.error is not None):
                     known = item_from_json(json.loads(item.body))
                     missing.append(Wanted(item.id, known, order, repeat, before.id if before else None))
     return missing

@@ -7,13 +7,11 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from judging_study import GOOD, both_orders, given, order, quiet, start_judge
 from openai_server import Answer, OpenAIServer, Seen, completion, dropped, error, truncated_json
 
 from exchange.judging import JudgeOrder, estimate_run, reread_study, run_judge
@@ -21,32 +19,7 @@ from judge.domain import InputError, StudyError
 from judge.run import Limits, Prices
 from storage.store import Store
 
-ROOT = Path(__file__).parents[2]
-GOOD = completion('{"reason": "Clearer.", "choice": "A"}')
 FULL = os.environ.get("ACCORD_SOAK") == "full"
-
-
-def quiet(line: str) -> None:
-    """Progress is for people."""
-
-
-def order(server: OpenAIServer, **changes: object) -> JudgeOrder:
-    return replace(JudgeOrder("s", "m", server.url, key="secret-key", limits=Limits(8)), **changes)
-
-
-def given(store: Store) -> dict[tuple[str, str], tuple[str, str | None]]:
-    """Return status and label by item and order; each may be there only once."""
-    found = {}
-    for body, verdicts in store.records("s"):
-        for verdict in verdicts:
-            key = json.loads(body)["id"], verdict.order
-            assert key not in found
-            found[key] = verdict.status, verdict.label
-    return found
-
-
-def both_orders(count: int) -> set[tuple[str, str]]:
-    return {(f"q{n}", order) for n in range(count) for order in ("AB", "BA")}
 
 
 def test_a_study_is_judged_in_both_orders_and_labels_are_unswapped(store, make_study) -> None:
@@ -208,14 +181,8 @@ def test_reading_again_changes_nothing_unless_the_rules_have_changed(store, make
     assert given(store) == before
 
 
-def start(database: str, server: OpenAIServer, concurrency: int = 6) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, str(ROOT / "tests/exchange/judge_process.py"), database, server.url, str(concurrency)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "k"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+def start(database: str, server: OpenAIServer, *more: str, key: str = "k") -> subprocess.Popen[bytes]:
+    return start_judge(database, server, *(more or ("--concurrency", "6")), key=key)
 
 
 def asked(server: OpenAIServer) -> Counter[str]:
