@@ -281,6 +281,9 @@ def judge(
     price_completion: Annotated[float | None, typer.Option(help="USD for a million completion tokens.", min=0)] = None,
     name: Annotated[str | None, typer.Option(help="The judge's name in the study; by default the model's.")] = None,
     api_key_env: Annotated[str, typer.Option(help="The environment variable that holds the key.")] = "OPENAI_API_KEY",
+    reask: Annotated[
+        int, typer.Option(help="Ask again, up to so many times, for a reply without a verdict; recorded.", min=0)
+    ] = 0,
     batch: Annotated[
         bool, typer.Option("--batch", help="Hand the requests in through the server's Batch API, at half the price.")
     ] = False,
@@ -307,6 +310,7 @@ def judge(
         repeats=repeats,
         limit=limit,
         reuse=not again,
+        reask=reask,
         request={"temperature": temperature, "max_tokens": max_tokens},
         batch=batch,
         wait=not no_wait,
@@ -392,7 +396,8 @@ def told_run(done: dict[str, Any]) -> str:
     """Return how a run went, for people."""
     counts = ", ".join(f"{count} {status}" for status, count in sorted(done["run"].items())) or "nothing yet"
     stopped = f"stopped: {done['stopped']}\n" if done["stopped"] else ""
-    return f"{stopped}{done['judge']}: {counts} ({done['calls']} calls now, {done['reused']} known from before)\n"
+    now = f"{done['calls']} calls now, {done['reasked']} of them asked again, {done['reused']} known from before"
+    return f"{stopped}{done['judge']}: {counts} ({now})\n"
 
 
 def write(text: str) -> None:

@@ -49,6 +49,7 @@ class BatchRun:
         self.batches = Batches(client)
         self._tell = tell
         self._told = ""
+        self._probed = self._only_again = False
         self._over_budget: str | None = None
         self._estimate = 0, 0  # tokens of what is handed in and of its answers
 
@@ -59,6 +60,7 @@ class BatchRun:
             await self._hand_in_missing()
             if wait:
                 await self._wait()
+                await self._ask_again()
         pending, summary = self.store.count_pending(self.row), self.run.summary
         if pending:
             left = f"{pending} requests are in batches at the server, and the same command collects them later"
@@ -83,8 +85,16 @@ class BatchRun:
             elif (taken := self.store.take_batch(batch)) is not None:
                 await self._hand_in(taken)
 
+    async def _ask_again(self) -> None:
+        """Hand in once more what came back without a verdict; failures wait for the next start."""
+        self._only_again = True
+        for _ in range(self.row.settings.reask):
+            self.store.begin_pass(self.row)
+            await self._hand_in_missing()
+            await self._wait()
+
     async def _hand_in_missing(self) -> None:
-        if self.run.summary.stopped or not await self._probe():
+        if self.run.summary.stopped or not (self._probed or await self._probe()):
             return
         while not self.run.summary.stopped and not self._over_budget:
             planned = await asyncio.to_thread(self._plan)
@@ -108,7 +118,9 @@ class BatchRun:
         asked, failed = self._made_since(before)
         if asked == PROBES and asked == failed:
             self.run.stop(f"the first {PROBES} calls failed, so nothing was handed in")
-        return asked > failed
+        self._probed = asked > failed
+        self.part.take_again()
+        return self._probed
 
     def _made_since(self, before: tuple[int, int]) -> tuple[int, int]:
         summary = self.run.summary
@@ -117,11 +129,18 @@ class BatchRun:
     def _fetch(self, count: int) -> list[Task]:
         """Return calls to be made; an item that cannot be rendered becomes a recorded failure at once."""
         while tasks := self.part.fetch(count):
-            good = [task for task in tasks if task.prompt is not None]
-            self._refuse([task for task in tasks if task.prompt is None])
+            due = [task for task in tasks if self._is_due(task)]
+            finished = self.part.settle(task.key[0] for task in tasks if not self._is_due(task))
+            if finished:
+                self.store.keep_calls(self.row, [], finished)
+            good = [task for task in due if task.prompt is not None]
+            self._refuse([task for task in due if task.prompt is None])
             if good:
                 return good
         return []
+
+    def _is_due(self, task: Task) -> bool:
+        return bool(task.reask) or not self._only_again
 
     def _refuse(self, tasks: Sequence[Task]) -> None:
         nothing = Prompt(self.protocol.name, "AB", "", "", ())
@@ -297,9 +316,8 @@ class BatchRun:
         prompt = render(self.protocol, wanted.item, wanted.order)
         if isinstance(answer, Reply):
             answer = replace(answer, adapted=self.client.body(prompt, self.request, batch.lacks)[1])
-        return read_call(
-            self.protocol, Task(wanted.item, wanted.order, wanted.repeat, (0, wanted), prompt), prompt, answer
-        )
+        task = Task(wanted.item, wanted.order, wanted.repeat, (0, wanted), prompt, wanted.reask)
+        return read_call(self.protocol, task, prompt, answer)
 
 
 def count_tokens(prompt: Prompt) -> int:

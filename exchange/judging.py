@@ -38,6 +38,7 @@ class JudgeOrder:
     repeats: int = 1
     limit: int | None = None
     reuse: bool = True
+    reask: int = 0
     request: Mapping[str, Any] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     weights: Path | None = None  # another GGUF file for the embedded model
@@ -54,7 +55,8 @@ class JudgeOrder:
         said = {name: value for name, value in self.request.items() if value is not None}
         orders = self.orders if protocol.kind == "pairwise" else ("AB",)
         request = {**protocol.request, **said}
-        return RunSettings(self.name or model, model, request, orders, self.repeats, self.limit, self.reuse)
+        bounds = self.repeats, self.limit, self.reuse, self.reask
+        return RunSettings(self.name or model, model, request, orders, *bounds)
 
 
 def run_judge(store: Store, wanted: JudgeOrder, tell: Callable[[str], None]) -> dict[str, Any]:
@@ -107,6 +109,7 @@ async def _judge(
         "protocol": protocol.name,
         "calls": summary.calls,
         "reused": part.reused,
+        "reasked": summary.reasked,
         "by_status": dict(summary.by_status),
         "failures": dict(summary.by_failure),
         "prompt_tokens": summary.prompt_tokens,

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from judge.domain import Failure, ItemError, Reply
@@ -31,6 +31,7 @@ class StudyRun:
     reused: int = 0
     waiting: list[Task] = field(default_factory=list)
     left: dict[int, int] = field(default_factory=dict)
+    again: list[Task] = field(default_factory=list)  # replies without a verdict that are to be asked for again
 
     def total(self) -> int:
         """Return how many calls the whole run consists of."""
@@ -53,8 +54,26 @@ class StudyRun:
 
     def record(self, calls: Sequence[Call]) -> None:
         """Keep calls that have ended."""
-        finished = self.settle(call.task.key[0] for call in calls)
-        self.store.keep_calls(self.row, [ended_call(self.protocol, call) for call in calls], finished)
+        # A stretch is held until its last reply has been asked for again, so that no other process does it too.
+        finished = self.settle(call.task.key[0] for call in calls if not self._asks_again(call.task, call.status))
+        kept = self.store.keep_calls(self.row, [ended_call(self.protocol, call) for call in calls], finished)
+        for call, verdict in zip(calls, kept, strict=True):
+            if self._asks_again(call.task, call.status):
+                self.again.append(self._next_attempt(call.task, verdict))
+
+    def take_again(self) -> bool:
+        """Let the replies without a verdict be fetched once more; say whether there are any."""
+        self.waiting, self.again = self.waiting + self.again, []
+        return bool(self.waiting)
+
+    def _asks_again(self, task: Task, status: str) -> bool:
+        return status not in ("ok", "failed") and task.reask < self.row.settings.reask
+
+    @staticmethod
+    def _next_attempt(task: Task, verdict: int) -> Task:
+        first, wanted = task.key
+        wanted = replace(wanted, supersedes=verdict, reask=wanted.reask + 1)
+        return replace(task, key=(first, wanted), reask=wanted.reask)
 
     def settle(self, stretches: Iterable[int]) -> list[int]:
         """Count tasks of these stretches that are done with, and return the stretches that have no others."""
@@ -72,19 +91,28 @@ class StudyRun:
             return tasks
         hashes = {task.prompt.hash for task in tasks if task.prompt}
         known = self.store.known_replies(self.row, list(hashes)) if hashes else {}
-        found = [(task, known.get((task.prompt.hash, task.repeat)) if task.prompt else None) for task in tasks]
-        copies = [_copied(self.protocol, task.key[1], reply) for task, reply in found if reply is not None]
-        if copies:
-            self.reused += len(copies)
-            self.store.keep_calls(self.row, copies)
-        return [task for task, reply in found if reply is None]
+        known_to: list[tuple[Task, Ended]] = []
+        unknown: list[Task] = []
+        for task in tasks:
+            # What is asked for again must not be answered by the very reply that had no verdict.
+            reply = known.get((task.prompt.hash, task.repeat)) if task.prompt and not task.reask else None
+            if reply is None:
+                unknown.append(task)
+            else:
+                known_to.append((task, _copied(self.protocol, task.key[1], reply)))
+        kept = self.store.keep_calls(self.row, [copy for _, copy in known_to]) if known_to else []
+        self.reused += len(kept)
+        for (task, copy), verdict in zip(known_to, kept, strict=True):
+            if self._asks_again(task, copy.status):
+                unknown.append(self._next_attempt(task, verdict))
+        return unknown
 
     def _task(self, first: int, wanted: Wanted) -> Task:
         try:
             prompt = render(self.protocol, wanted.item, wanted.order)
         except ItemError:
             prompt = None  # the run will say what is wrong with it
-        return Task(wanted.item, wanted.order, wanted.repeat, (first, wanted), prompt)
+        return Task(wanted.item, wanted.order, wanted.repeat, (first, wanted), prompt, wanted.reask)
 
 
 def _copied(protocol: Protocol, wanted: Wanted, reply: Any) -> Ended:
@@ -98,7 +126,8 @@ def ended_call(protocol: Protocol, call: Call) -> Ended:
     """Return a call as it is kept."""
     answer = call.answer
     if isinstance(answer, Failure):
-        return Ended(call.task.key[1], "failed", seconds=answer.seconds, error=why_none(call))
+        usage = {"reask": call.task.reask} if call.task.reask else {}
+        return Ended(call.task.key[1], "failed", usage=usage, seconds=answer.seconds, error=why_none(call))
     return Ended(
         wanted=call.task.key[1],
         status=call.reading.status if call.reading else "failed",
@@ -108,18 +137,19 @@ def ended_call(protocol: Protocol, call: Call) -> Ended:
         raw=answer.text,
         finish_reason=answer.finish_reason,
         model=answer.model,
-        usage=_usage(answer),
+        usage=_usage(answer, call.task.reask),
         seconds=answer.seconds,
     )
 
 
-def _usage(reply: Reply) -> dict[str, Any]:
+def _usage(reply: Reply, reask: int) -> dict[str, Any]:
     told = {
         "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": reply.completion_tokens,
         "reasoning": reply.reasoning,
         "label_probabilities": dict(reply.label_probabilities),
         "adapted": list(reply.adapted),
+        "reask": reask,
     }
     return {name: value for name, value in told.items() if value}
 
@@ -137,7 +167,10 @@ async def judge_study(part: StudyRun, run: Run, tell: Callable[[str], None]) -> 
     before = sum(count for status, count in part.store.run_counts(part.row).items() if status != "failed")
     missing = total - before - part.store.count_pending(part.row)
     async with at_work(part, lambda: tell(progress_line(run.summary, missing))):
-        return await run.go()
+        await run.go()
+        while part.take_again() and not run.summary.stopped:
+            await run.go()
+    return run.summary
 
 
 @asynccontextmanager

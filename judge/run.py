@@ -30,6 +30,7 @@ class Task:
     repeat: int = 0
     key: Any = None
     prompt: Prompt | None = None  # where somebody has rendered it already
+    reask: int = 0  # how often it has been asked without a verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class Summary:
 
     prices: Prices
     calls: int = 0
+    reasked: int = 0
     by_status: Counter[str] = field(default_factory=Counter)
     by_failure: Counter[str] = field(default_factory=Counter)
     prompt_tokens: int = 0
@@ -99,6 +101,7 @@ class Summary:
     def count(self, call: Call, share: float = 1.0) -> None:
         """Add one call; `share` is the part of the usual price that it costs."""
         self.calls += 1
+        self.reasked += bool(call.task.reask)
         self.by_status[call.status] += 1
         if isinstance(call.answer, Failure):
             self.by_failure[call.answer.kind] += 1

@@ -5,7 +5,6 @@ planned → submitted → collected; or failed, when the server took nothing of 
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +14,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, select, update
 
 from judge.domain import Order
-from storage.codec import item_from_json
-from storage.runs import Ended, RunRow, Wanted, is_dead, keep_calls, last_made, process_name
+from storage.runs import Ended, RunRow, Wanted, is_dead, keep_calls, last_made, process_name, wanted_after
 from storage.schema import batch_requests, batches, items
 
 HANDING_IN = timedelta(minutes=30)  # longer than handing in a file of the greatest size may take
@@ -119,14 +117,12 @@ def batch_keys(connection: Connection, batch: BatchRow) -> list[Key]:
 
 def batch_wanted(connection: Connection, run: RunRow, batch: BatchRow, item_ids: Sequence[int]) -> list[Wanted]:
     """Return the calls that have not come back of a batch, for some of its items."""
-    bodies = {row.id: row.body for row in connection.execute(_BODIES, {"items": list(item_ids)})}
+    known = {row.id: row for row in connection.execute(_BODIES, {"items": list(item_ids)})}
     made = last_made(connection, run, item_ids)
-    wanted = []
-    for row in connection.execute(_SOME_KEYS, {"batch": batch.id, "items": list(item_ids)}):
-        before = made.get((row.item_id, row.order, row.repeat))
-        item = item_from_json(json.loads(bodies[row.item_id]))
-        wanted.append(Wanted(row.item_id, item, row.order, row.repeat, before.id if before else None))
-    return wanted
+    return [
+        wanted_after(known[row.item_id], row.order, row.repeat, made.get((row.item_id, row.order, row.repeat)))
+        for row in connection.execute(_SOME_KEYS, {"batch": batch.id, "items": list(item_ids)})
+    ]
 
 
 _COME_BACK = delete(batch_requests).where(

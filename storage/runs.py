@@ -34,6 +34,7 @@ class RunSettings:
     repeats: int = 1
     limit: int | None = None
     reuse: bool = True
+    reask: int = 0  # how often a reply without a verdict is asked for again
 
     @property
     def described(self) -> dict[str, Any]:
@@ -53,13 +54,17 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A call still to be made; `supersedes` is the failure it makes good, if there was one."""
+    """A call still to be made; `supersedes` is the verdict it takes the place of, if there was one.
+
+    `reask` is 0 unless a reply had no verdict and is asked for again, for the n-th time.
+    """
 
     item_id: int
     item: Item
     order: Order
     repeat: int
     supersedes: int | None = None
+    reask: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +197,8 @@ _STRETCH = (
     .order_by(items.c.position)
 )
 _MADE = (
-    select(calls.c.item_id, calls.c.order, calls.c.repeat, calls.c.error, verdicts.c.id)
+    select(calls.c.id.label("call"), calls.c.item_id, calls.c.order, calls.c.repeat, calls.c.error)
+    .add_columns(verdicts.c.id, verdicts.c.status)
     .join(verdicts, verdicts.c.call_id == calls.c.id)
     .where(calls.c.run_id == bindparam("run"), calls.c.item_id.in_(bindparam("items", expanding=True)))
     .order_by(calls.c.id, verdicts.c.id)
@@ -202,12 +208,30 @@ _IN_BATCHES = select(batch_requests.c.item_id, batch_requests.c.order, batch_req
 )
 
 
-def last_made(
-    connection: Connection, run: RunRow, item_ids: Sequence[int]
-) -> dict[tuple[int, str, int], Row[*tuple[Any, ...]]]:
-    """Return the last call made for each item, order and repeat, with the number of its verdict."""
-    found = connection.execute(_MADE, {"run": run.id, "items": list(item_ids)})
-    return {(row.item_id, row.order, row.repeat): row for row in found}
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How an item, order and repeat stands: the last verdict, and how many calls brought a reply."""
+
+    verdict: int
+    status: Status
+    replies: int
+
+    def missing(self, settings: RunSettings) -> bool:
+        """Say whether it is to be asked again: after a failure, and without a verdict as often as was wished."""
+        return self.status == "failed" or (self.status != "ok" and self.replies <= settings.reask)
+
+
+def last_made(connection: Connection, run: RunRow, item_ids: Sequence[int]) -> dict[tuple[int, str, int], Made]:
+    """Return how each item, order and repeat of a run stands."""
+    made: dict[tuple[int, str, int], Made] = {}
+    replied: dict[tuple[int, str, int], set[int]] = {}
+    for row in connection.execute(_MADE, {"run": run.id, "items": list(item_ids)}):
+        key = row.item_id, row.order, row.repeat
+        replies = replied.setdefault(key, set())
+        if row.error is None:
+            replies.add(row.call)
+        made[key] = Made(row.id, row.status, len(replies))
+    return made
 
 
 def wanted_in(connection: Connection, run: RunRow, first: int, last: int) -> list[Wanted]:
@@ -222,10 +246,17 @@ def wanted_in(connection: Connection, run: RunRow, first: int, last: int) -> lis
         for order in run.settings.orders:
             for repeat in range(run.settings.repeats):
                 before = made.get((item.id, order, repeat))
-                if (item.id, order, repeat) not in away and (before is None or before.error is not None):
-                    known = item_from_json(json.loads(item.body))
-                    missing.append(Wanted(item.id, known, order, repeat, before.id if before else None))
+                if (item.id, order, repeat) not in away and (before is None or before.missing(run.settings)):
+                    missing.append(wanted_after(item, order, repeat, before))
     return missing
+
+
+def wanted_after(item: Row[*tuple[Any, ...]], order: Order, repeat: int, before: Made | None) -> Wanted:
+    """Return the call to make after what has been made."""
+    known = item_from_json(json.loads(item.body))
+    if before is None:
+        return Wanted(item.id, known, order, repeat)
+    return Wanted(item.id, known, order, repeat, before.verdict, before.replies)
 
 
 def keep_reading(
@@ -250,8 +281,8 @@ def keep_reading(
     connection.execute(insert(verdicts).values(row))
 
 
-def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now: datetime) -> None:
-    """Store calls and what was read from them."""
+def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now: datetime) -> list[int]:
+    """Store calls and what was read from them, and return the numbers of the verdicts."""
     for call in ended:
         if call.prompt_hash is not None and call.prompt is not None:
             add_if_absent(connection, texts, hash=call.prompt_hash, body=call.prompt)
@@ -297,7 +328,8 @@ def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now:
         }
         for call, number in zip(ended, numbers, strict=True)
     ]
-    connection.execute(insert(verdicts), given)
+    added = insert(verdicts).returning(verdicts.c.id, sort_by_parameter_order=True)
+    return list(connection.execute(added, given).scalars())
 
 
 _SAME_PROMPT = (
@@ -309,6 +341,7 @@ _SAME_PROMPT = (
         runs.c.model == bindparam("model"),
         calls.c.copy_of.is_(None),
     )
+    .order_by(calls.c.id)
 )
 
 

@@ -196,6 +196,10 @@ class Store:
 
         return self._write(work)
 
+    def begin_pass(self, run: RunRow) -> None:
+        """Go through a run's items from the start again, unless another process is in the middle of it."""
+        self._write(lambda connection: runs.begin_pass(connection, run, self.clock()))
+
     def take_stretch(self, run: RunRow) -> tuple[int, list[Wanted]] | None:
         """Take a stretch of items no other process is at, and return what is missing in it."""
         taken = self._write(lambda connection: runs.take_stretch(connection, run, self.clock()))
@@ -209,18 +213,18 @@ class Store:
         with self.reading() as connection:
             return runs.known_replies(connection, run, prompts)
 
-    def keep_calls(self, run: RunRow, ended: Sequence[Ended], finished: Sequence[int] = ()) -> None:
-        """Store calls that have ended, and let the stretches go that they complete."""
+    def keep_calls(self, run: RunRow, ended: Sequence[Ended], finished: Sequence[int] = ()) -> list[int]:
+        """Store calls that have ended, let the stretches go that they complete, and return the verdicts' numbers."""
 
-        def work(connection: Connection) -> None:
+        def work(connection: Connection) -> list[int]:
             now = self.clock()
-            if ended:
-                runs.keep_calls(connection, run, ended, now)
+            kept = runs.keep_calls(connection, run, ended, now) if ended else []
             for first in finished:
                 runs.finish_stretch(connection, run, first, now)
             runs.renew(connection, run, now)
+            return kept
 
-        self._write(work)
+        return self._write(work)
 
     def give_up(self, run: RunRow) -> None:
         """Leave what this process has not finished to others."""

@@ -14,6 +14,8 @@ import pytest
 from judging_study import GOOD, both_orders, given, order, quiet, start_judge
 from openai_server import Answer, OpenAIServer, Seen, completion, dropped, error, truncated_json
 
+from exchange import batching
+from exchange.exporting import interchange_lines
 from exchange.judging import JudgeOrder, estimate_run, reread_study, run_judge
 from judge.domain import InputError, StudyError
 from judge.run import Limits, Prices
@@ -79,6 +81,74 @@ def test_whatever_the_server_does_every_item_ends_as_a_verdict_or_a_recorded_fai
     assert "failed" not in again["run"]
     assert again["run"]["unreadable"] == done["run"]["unreadable"]
     assert set(given(store)) == both_orders(30)
+
+
+def hesitating(times: int):
+    """Give every prompt so many replies without a verdict, and then a good one."""
+    heard: Counter[str] = Counter()
+
+    def behave(seen: Seen) -> Answer:
+        text = json.dumps(seen.body["messages"])
+        heard[text] += 1
+        return GOOD if heard[text] > times else completion(f"I cannot decide, for the {heard[text]}. time.")
+
+    return behave
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_reply_without_a_verdict_is_asked_for_again_only_when_wished_and_never_silently(
+    store, make_study, batch: bool, monkeypatch
+) -> None:
+    monkeypatch.setattr(batching, "FIRST_POLL", 0.01)
+    make_study(4)
+    with OpenAIServer(hesitating(2)) as server:
+        server.desk.looks = 0
+        first = run_judge(store, order(server, batch=batch), quiet)
+        assert (first["run"], first["calls"], first["reasked"]) == ({"unreadable": 8}, 8, 0)
+        second = run_judge(store, order(server, reask=1, batch=batch), quiet)
+        assert (second["run"], second["calls"], second["reasked"]) == ({"unreadable": 8}, 8, 8)
+        assert run_judge(store, order(server, reask=1, batch=batch), quiet)["calls"] == 0
+        third = run_judge(store, order(server, reask=5, batch=batch), quiet)
+        assert (third["run"], third["calls"], third["reasked"]) == ({"ok": 8}, 8, 8)
+    # Every attempt is a call of its own, and what it is stands beside it.
+    marks = Counter(call["usage"].get("reask", 0) for call in store.calls("s"))
+    assert marks == {0: 8, 1: 8, 2: 8}
+    assert len(given(store)) == 8
+    exported = [json.loads(line) for line in interchange_lines(store, "s")]
+    assert {verdict["reask"] for item in exported for verdict in item["verdicts"]} == {2}
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_asking_again_goes_on_within_one_run_up_to_the_number_given(store, make_study, batch, monkeypatch) -> None:
+    monkeypatch.setattr(batching, "FIRST_POLL", 0.01)
+    make_study(6)
+    with OpenAIServer(hesitating(2)) as server:
+        server.desk.looks = 0
+        done = run_judge(store, order(server, reask=2, batch=batch), quiet)
+        assert (done["run"], done["calls"], done["reasked"]) == ({"ok": 12}, 36, 24)
+        copied = run_judge(store, order(server, name="copy", reask=2, batch=batch), quiet)
+        assert (copied["run"], copied["calls"], copied["reused"]) == ({"ok": 12}, 0, 12)
+        endless = OpenAIServer(lambda seen: completion("No."))
+        with endless:
+            done = run_judge(store, order(endless, name="never", reask=3, reuse=False, batch=batch), quiet)
+            assert (done["run"], done["calls"], done["reasked"]) == ({"unreadable": 12}, 48, 36)
+
+
+def test_asking_again_is_shared_between_processes_and_outlives_a_kill(store, database, make_study) -> None:
+    make_study(30)
+    with OpenAIServer(hesitating(1), delay=0.05) as server:
+        killed = start(database, server, "--reask", "1", "--concurrency", "4")
+        while server.served < 70 and killed.poll() is None:
+            time.sleep(0.01)
+        killed.kill()
+        killed.communicate()
+        processes = [start(database, server, "--reask", "1", "--concurrency", "4") for _ in range(2)]
+        for process in processes:
+            _, problems = process.communicate(timeout=120)
+            assert process.returncode == 0, problems.decode()
+        assert server.served <= 2 * 60 + 4
+    assert set(given(store)) == both_orders(30)
+    assert {status for status, _ in given(store).values()} == {"ok"}
 
 
 def test_an_expired_key_stops_at_once_with_one_sentence(store, make_study) -> None:
