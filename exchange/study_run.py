@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from judge.domain import Failure, ItemError, Reply
+from judge.domain import Failure, ItemError, Order, Reply
+from judge.probabilities import soft_score
 from judge.protocol import Protocol, load_version
 from judge.read import read
 from judge.render import render
@@ -119,7 +120,11 @@ def _copied(protocol: Protocol, wanted: Wanted, reply: Any) -> Ended:
     reading = read(protocol, reply.raw, reply.finish_reason)
     label = protocol.unswap(reading.label, wanted.order) if reading.status == "ok" else None
     kept = {"prompt_hash": reply.prompt_hash, "raw": reply.raw, "finish_reason": reply.finish_reason}
-    return Ended(wanted, reading.status, label, model=reply.model, copy_of=reply.id, **kept)
+    before = reply.usage or {}
+    # Tokens are not counted twice; what is known of the reply itself goes with it.
+    usage = {"reask": before["reask"]} if "reask" in before else {}
+    usage |= _sureness(protocol, before.get("label_probabilities", {}), wanted.order) if label else {}
+    return Ended(wanted, reading.status, label, model=reply.model, usage=usage, copy_of=reply.id, **kept)
 
 
 def ended_call(protocol: Protocol, call: Call) -> Ended:
@@ -137,21 +142,28 @@ def ended_call(protocol: Protocol, call: Call) -> Ended:
         raw=answer.text,
         finish_reason=answer.finish_reason,
         model=answer.model,
-        usage=_usage(answer, call.task.reask),
+        usage=_usage(protocol, call, answer),
         seconds=answer.seconds,
     )
 
 
-def _usage(reply: Reply, reask: int) -> dict[str, Any]:
+def _usage(protocol: Protocol, call: Call, reply: Reply) -> dict[str, Any]:
     told = {
         "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": reply.completion_tokens,
         "reasoning": reply.reasoning,
-        "label_probabilities": dict(reply.label_probabilities),
         "adapted": list(reply.adapted),
-        "reask": reask,
+        "reask": call.task.reask,
     }
-    return {name: value for name, value in told.items() if value}
+    sure = _sureness(protocol, reply.label_probabilities, call.task.order) if call.status == "ok" else {}
+    return {**{name: value for name, value in told.items() if value}, **sure}
+
+
+def _sureness(protocol: Protocol, probabilities: Mapping[str, float], order: Order) -> dict[str, Any]:
+    """Return the labels' probabilities as the judge saw the sides, and the soft score for the sides as imported."""
+    unswapped = {protocol.unswap(label, order): probability for label, probability in probabilities.items()}
+    score = soft_score(protocol.scale, unswapped)
+    return {} if score is None else {"label_probabilities": dict(probabilities), "soft_score": score}
 
 
 def prepare_run(store: Store, study: str, settings: RunSettings, ask: Ask, limits: Limits) -> tuple[StudyRun, Run]:

@@ -10,12 +10,13 @@ import subprocess
 import time
 from collections import Counter
 
+import pyarrow.parquet
 import pytest
 from judging_study import GOOD, both_orders, given, order, quiet, start_judge
-from openai_server import Answer, OpenAIServer, Seen, completion, dropped, error, truncated_json
+from openai_server import Answer, OpenAIServer, Seen, completion, dropped, error, token, truncated_json
 
 from exchange import batching
-from exchange.exporting import interchange_lines
+from exchange.exporting import interchange_lines, long_rows, write_parquet
 from exchange.judging import JudgeOrder, estimate_run, reread_study, run_judge
 from judge.domain import InputError, StudyError
 from judge.run import Limits, Prices
@@ -149,6 +150,35 @@ def test_asking_again_is_shared_between_processes_and_outlives_a_kill(store, dat
         assert server.served <= 2 * 60 + 4
     assert set(given(store)) == both_orders(30)
     assert {status for status, _ in given(store).values()} == {"ok"}
+
+
+def test_how_sure_a_judge_was_is_kept_for_the_sides_as_imported_and_exported(store, make_study, tmp_path) -> None:
+    make_study(2)
+    told = [token('{"choice": "', 0.9), token("A", 0.75, B=0.25), token('"}', 0.9)]
+    with OpenAIServer(lambda seen: completion('{"choice": "A"}', logprobs=told)) as server:
+        run_judge(store, order(server, request={"logprobs": True}), quiet)
+        run_judge(store, order(server, name="copy", request={"logprobs": True}), quiet)
+        server.behave = lambda seen: completion('{"choice": "tie"}', logprobs=even)
+        even = [token('{"choice": "', 0.9), token("tie", 1.0), token('"}', 0.9)]
+        run_judge(store, order(server, name="even", request={"logprobs": True, "seed": 1}), quiet)
+    [values] = {tuple(point.value for point in store.study("s").protocol.scale.points)}
+    low, _, high = values
+    sure = pytest.approx(0.75 * high + 0.25 * low)
+    rows = list(long_rows(store, "s"))
+    for judge in ("m", "copy"):
+        scores = {row["order"]: row["soft_score"] for row in rows if row["rater"] == judge}
+        assert (scores["AB"], scores["BA"]) == (sure, pytest.approx(0.75 * low + 0.25 * high))
+    assert {row["soft_score"] for row in rows if row["rater"] == "even"} == {0}
+    with (tmp_path / "x.parquet").open("wb") as file:
+        write_parquet(rows, file)
+    assert [row["soft_score"] for row in pyarrow.parquet.read_table(tmp_path / "x.parquet").to_pylist()] == [
+        row["soft_score"] for row in rows
+    ]
+    assert all(
+        call["usage"]["label_probabilities"] == pytest.approx({"A": 0.75, "B": 0.25})
+        for call in store.calls("s")
+        if call["rater"] in ("m", "copy")
+    )
 
 
 def test_an_expired_key_stops_at_once_with_one_sentence(store, make_study) -> None:
