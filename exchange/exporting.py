@@ -24,7 +24,7 @@ COLUMNS: dict[str, str] = {
     "rater": "Who gave the verdict.",
     "kind": "human or judge.",
     "label": "The verdict, un-swapped: what it says of response A as imported. Empty when there is none.",
-    "soft_score": "The mean of the scale's values under the judge's own label probabilities, un-swapped as the label is. "
+    "soft_score": "The mean of the scale's values under the judge's label probabilities, un-swapped as the label is. "
     "Empty when its server told none.",
     "status": "ok; or unreadable, refused, cut_off or failed for a judge's reply without a verdict.",
     "order": "How the sides were shown: AB as imported, BA exchanged. Empty when unknown.",

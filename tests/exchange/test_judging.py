@@ -8,12 +8,15 @@ import random
 import signal
 import subprocess
 import time
+import zipfile
 from collections import Counter
+from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 from judging_study import GOOD, both_orders, given, order, quiet, start_judge
 from openai_server import Answer, OpenAIServer, Seen, completion, dropped, error, token, truncated_json
+from sqlalchemy import inspect
 
 from exchange import batching
 from exchange.exporting import interchange_lines, long_rows, write_parquet
@@ -191,25 +194,65 @@ def test_an_expired_key_stops_at_once_with_one_sentence(store, make_study) -> No
     assert "key" in done["stopped"]
 
 
-def test_a_key_is_found_nowhere_afterwards(store, make_study, database, tmp_path, capfd) -> None:
+KEY = "sk-planted-0123456789"
+
+
+def tells_the_key(seen: Seen) -> Answer:
+    """Answer in every way, with the key in each answer that is not a verdict."""
+    text = json.dumps(seen.body["messages"])
+    if "Question 1?" in text:
+        return error(422, f"failed with {KEY}")
+    return error(400, f"refused, Bearer {KEY}") if "Question 2?" in text else GOOD
+
+
+def arguments(process: subprocess.Popen[bytes]) -> bytes:
+    return Path(f"/proc/{process.pid}/cmdline").read_bytes()
+
+
+def stored(database: str) -> str:
+    """Return every value of every table."""
+    opened = Store.open(database)
+    with opened.reading() as connection:
+        tables = inspect(connection).get_table_names()
+        rows = [str(row) for name in tables for row in connection.exec_driver_sql(f'SELECT * FROM "{name}"')]
+    opened.close()
+    return "".join(rows)
+
+
+@pytest.mark.parametrize("more", [["--concurrency", "2"], ["--batch"]], ids=["calls", "batch"])
+def test_a_key_is_found_nowhere(store, make_study, database, tmp_path, accord, more: list[str]) -> None:
     make_study(5)
-    with OpenAIServer(lambda seen: error(401, f"bad key {seen.headers['authorization']}")) as server:
-        run_judge(store, order(server, key="sk-planted-0123456789"), print)
+    told = b""
+    with OpenAIServer(tells_the_key, delay=0.1) as server:
+        server.desk.looks = 0
+        process = start(database, server, *more, key=KEY)
+        while not server.served:
+            time.sleep(0.01)
+        told += arguments(process)
+        told += b"".join(process.communicate(timeout=120))
+        assert "failed" in json.loads(told[told.index(b"{") : told.rindex(b"}") + 1])["run"]
+        assert any(KEY in value for seen in server.requests for value in seen.headers.values())
+        uploaded = [content for name, content in server.desk.files.items() if name.startswith("file-")]
+        assert bool(uploaded) == ("--batch" in more)
+        told += b"".join(uploaded)
+        server.behave = lambda seen: error(401, f"bad key {seen.headers['authorization']}")
+        process = start(database, server, *more, "--name", "other", "--no-reuse", key=KEY)
+        told += b"".join(process.communicate(timeout=120))
+    for kind in ("jsonl", "csv", "parquet"):
+        told += accord("export", "--study", "s", "--format", kind, "--out", f"x.{kind}", "--database", database).stderr
+    bundled = accord("bundle", "--study", "s", "--out", "x.zip", "--database", database, OPENAI_API_KEY=KEY)
+    told += bundled.stdout + bundled.stderr
+    with zipfile.ZipFile(tmp_path / "x.zip") as archive:
+        told += b"".join(map(archive.read, archive.namelist()))
+    told += pyarrow.parquet.read_table(tmp_path / "x.parquet").to_pandas().to_csv().encode()
+    told += stored(database).encode()
     store.close()
-    told = capfd.readouterr()
-    assert "planted" not in told.out + told.err
     for path in tmp_path.rglob("*"):
         if path.is_file():
-            assert b"planted" not in path.read_bytes()
-    again = Store.open(database)
-    with again.reading() as connection:
-        dumped = [
-            str(row)
-            for table in ("call", "run", "event")
-            for row in connection.exec_driver_sql(f'SELECT * FROM "{table}"')
-        ]
-    again.close()
-    assert "planted" not in "".join(dumped)
+            told += path.read_bytes()
+    assert b"planted" not in told
+    assert b"0123456789" not in told
+    assert b"Question 1?" in told  # it was the right heap to look through
 
 
 def test_the_same_prompt_to_the_same_model_is_not_paid_for_twice(store, make_study) -> None:
