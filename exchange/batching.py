@@ -90,41 +90,49 @@ class BatchRun:
         self._only_again = True
         for _ in range(self.row.settings.reask):
             self.store.begin_pass(self.row)
-            await self._hand_in_missing()
+            if not await self._hand_in_missing():
+                return
             await self._wait()
 
-    async def _hand_in_missing(self) -> None:
-        if self.run.summary.stopped or not (self._probed or await self._probe()):
-            return
-        while not self.run.summary.stopped and not self._over_budget:
+    async def _hand_in_missing(self) -> bool:
+        """Hand in what is missing; say whether anything was asked."""
+        if self.run.summary.stopped:
+            return False
+        asked = not self._probed and await self._probe()
+        while self._probed and not self.run.summary.stopped and not self._over_budget:
             planned = await asyncio.to_thread(self._plan)
             if planned is None:
-                return
+                break
+            asked = True
             await self._hand_in(planned)
+        return asked
 
     async def _probe(self) -> bool:
-        """Make one call by itself; say whether there is more to ask, and a server that answers.
+        """Make one call by itself, or a few until one is answered; say whether there was anything to ask.
 
         A batch cannot learn from refusals what the server does not take: this call does.
         """
-        before = self.run.summary.calls, self.run.summary.by_status["failed"]
+        summary, before = self.run.summary, self._answered()
+        tried: list[Task] = []
 
         def fetch(_: int) -> Sequence[Task]:
-            asked, failed = self._made_since(before)
-            return [] if asked > failed or asked == PROBES else self._fetch(1)
+            # A text that is too long for the model says nothing about the next one.
+            wasted = len(tried) - (summary.by_failure["context"] - too_long)
+            found = [] if self._answered() > before or wasted >= PROBES else self._fetch(1)
+            tried.extend(found)
+            return found
 
+        too_long = summary.by_failure["context"]
         self.run.fetch = fetch
         await self.run.go()
-        asked, failed = self._made_since(before)
-        if asked == PROBES and asked == failed:
-            self.run.stop(f"the first {PROBES} calls failed, so nothing was handed in")
-        self._probed = asked > failed
+        self._probed = self._answered() > before
+        if not self._probed and len(tried) >= PROBES:
+            self.run.stop("the first calls brought no reply, so nothing was handed in")
         self.part.take_again()
-        return self._probed
+        return bool(tried)
 
-    def _made_since(self, before: tuple[int, int]) -> tuple[int, int]:
-        summary = self.run.summary
-        return summary.calls - before[0], summary.by_status["failed"] - before[1]
+    def _answered(self) -> int:
+        return self.run.summary.calls - self.run.summary.by_status["failed"]
 
     def _fetch(self, count: int) -> list[Task]:
         """Return calls to be made; an item that cannot be rendered becomes a recorded failure at once."""

@@ -209,6 +209,18 @@ def test_a_server_that_never_answers_the_first_calls_is_given_no_batch(store, ma
         assert (done["calls"], server.desk.files) == (3, {})
 
 
+def test_items_too_long_for_the_model_do_not_keep_the_others_from_being_handed_in(store, make_study) -> None:
+    make_study(8)
+
+    def behave(seen):
+        long = any(f"Question {n}?" in json.dumps(seen.body["messages"]) for n in range(3))
+        return error(400, "This model's maximum context length is 10 tokens.") if long else GOOD
+
+    with OpenAIServer(behave) as server:
+        done = run_judge(store, by_batch(server), quiet)
+    assert (done["run"], done["failures"], done["stopped"]) == ({"ok": 10, "failed": 6}, {"context": 6}, None)
+
+
 @pytest.mark.parametrize("step", ["upload", "create", "look", "content"])
 def test_passing_trouble_at_any_step_is_overcome(store, make_study, step: str) -> None:
     make_study(4)
