@@ -34,7 +34,10 @@ from install import find_chromium
 
 SIZES = (1_000, 10_000, 100_000) if "--full" in sys.argv else (1_000, 10_000)
 ROUNDS = 40
-LEFT, RIGHT = ("A sentence of the answer with *some* `code`. " * 33, "Another answer, about as long, in **prose**. " * 34)
+LEFT, RIGHT = (
+    "A sentence of the answer with *some* `code`. " * 33,
+    "Another answer, about as long, in **prose**. " * 34,
+)
 
 # Resolves with the milliseconds from now until the text has changed and been painted.
 PAINTED = """([selector, press]) => new Promise((done) => {

@@ -238,6 +238,40 @@ calls = Table(
     ),
 )
 
+# Requests handed to a server's Batch API together. The row is written before anything is sent: its token, which the
+# server keeps with the batch, finds it there again whatever happens in between.
+batches = Table(
+    "batch",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("run_id", ForeignKey("run.id"), nullable=False),
+    Column("token", Text, nullable=False, unique=True),
+    Column("state", Text, nullable=False),
+    Column("requests", Integer, nullable=False),
+    # What the server is known not to take: the requests are written without it.
+    Column("lacks", JSON, nullable=False),
+    Column("input_file", Text),
+    Column("remote_id", Text),
+    Column("error", Text),
+    Column("owner", Text, nullable=False),
+    Column("expires", UtcTime, nullable=False),
+    Column("created", UtcTime, nullable=False),
+    Column("collected", UtcTime),
+    Index("ix_batch_run", "run_id"),
+)
+
+# What is in a batch and has not come back: the transaction that keeps an answer takes its row away.
+batch_requests = Table(
+    "batch_request",
+    metadata,
+    Column("run_id", ForeignKey("run.id"), primary_key=True),
+    Column("item_id", ForeignKey("item.id"), primary_key=True),
+    Column("order", Text, primary_key=True),
+    Column("repeat", Integer, primary_key=True),
+    Column("batch_id", ForeignKey("batch.id"), nullable=False),
+    Index("ix_batch_request_batch", "batch_id", "item_id"),
+)
+
 verdicts = Table(
     "verdict",
     metadata,

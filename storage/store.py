@@ -23,7 +23,8 @@ from judge.domain import (
     StorageError,
     Study,
 )
-from storage import claims, desk, imports, reads, runs, studies, verdicts
+from storage import batches, claims, desk, imports, reads, runs, studies, verdicts
+from storage.batches import BatchRow, Ending, Key
 from storage.desk import Remark
 from storage.engine import WRITE, open_engine
 from storage.imports import Added, Prepared
@@ -239,6 +240,10 @@ class Store:
 
         return self._write(work)
 
+    def begin_pass(self, run: RunRow) -> None:
+        """Go through a run's items from the start again, unless another process is in the middle of it."""
+        self._write(lambda connection: runs.begin_pass(connection, run, self.clock()))
+
     def take_stretch(self, run: RunRow) -> tuple[int, list[Wanted]] | None:
         """Take a stretch of items no other process is at, and return what is missing in it."""
         taken = self._write(lambda connection: runs.take_stretch(connection, run, self.clock()))
@@ -252,18 +257,18 @@ class Store:
         with self.reading() as connection:
             return runs.known_replies(connection, run, prompts)
 
-    def keep_calls(self, run: RunRow, ended: Sequence[Ended], finished: Sequence[int] = ()) -> None:
-        """Store calls that have ended, and let the stretches go that they complete."""
+    def keep_calls(self, run: RunRow, ended: Sequence[Ended], finished: Sequence[int] = ()) -> list[int]:
+        """Store calls that have ended, let the stretches go that they complete, and return the verdicts' numbers."""
 
-        def work(connection: Connection) -> None:
+        def work(connection: Connection) -> list[int]:
             now = self.clock()
-            if ended:
-                runs.keep_calls(connection, run, ended, now)
+            kept = runs.keep_calls(connection, run, ended, now) if ended else []
             for first in finished:
                 runs.finish_stretch(connection, run, first, now)
             runs.renew(connection, run, now)
+            return kept
 
-        self._write(work)
+        return self._write(work)
 
     def give_up(self, run: RunRow) -> None:
         """Leave what this process has not finished to others."""
@@ -273,6 +278,64 @@ class Store:
         """Return how many verdicts of a run there are by status."""
         with self.reading() as connection:
             return runs.run_counts(connection, run.id)
+
+    def plan_batch(self, run: RunRow, keys: Sequence[Key], lacks: Sequence[str], finished: Sequence[int]) -> BatchRow:
+        """Write down what is about to be handed in together, and let the stretches go that it completes."""
+
+        def work(connection: Connection) -> BatchRow:
+            now = self.clock()
+            planned = batches.plan_batch(connection, run, keys, lacks, now)
+            for first in finished:
+                runs.finish_stretch(connection, run, first, now)
+            return planned
+
+        return self._write(work)
+
+    def open_batches(self, run: RunRow) -> list[BatchRow]:
+        """Return the batches of a run that are not over."""
+        with self.reading() as connection:
+            return batches.open_batches(connection, run)
+
+    def take_batch(self, batch: BatchRow) -> BatchRow | None:
+        """Take over a batch that another process planned and did not hand in."""
+        return self._write(lambda connection: batches.take_batch(connection, batch, self.clock()))
+
+    def note_upload(self, batch: BatchRow, input_file: str) -> None:
+        """Remember the file at the server that holds a batch's requests."""
+        self._write(lambda connection: batches.note_upload(connection, batch, input_file))
+
+    def note_submitted(self, batch: BatchRow, remote_id: str) -> None:
+        """Remember what the server calls a batch."""
+        self._write(lambda connection: batches.note_submitted(connection, batch, remote_id))
+
+    def end_batch(self, run: RunRow, batch: BatchRow, state: Ending, error: str | None = None) -> None:
+        """Close a batch; what has not come back of it is free to be asked again."""
+
+        def work(connection: Connection) -> None:
+            now = self.clock()
+            batches.end_batch(connection, batch, state, error, now)
+            runs.finish_if_done(connection, run, now)
+
+        self._write(work)
+
+    def batch_keys(self, batch: BatchRow) -> list[Key]:
+        """Return item, order and repeat of what has not come back of a batch."""
+        with self.reading() as connection:
+            return batches.batch_keys(connection, batch)
+
+    def batch_wanted(self, run: RunRow, batch: BatchRow, item_ids: Sequence[int]) -> list[Wanted]:
+        """Return the calls that have not come back of a batch, for some of its items."""
+        with self.reading() as connection:
+            return batches.batch_wanted(connection, run, batch, item_ids)
+
+    def keep_batch_calls(self, run: RunRow, batch: BatchRow, ended: Sequence[Ended]) -> list[Ended]:
+        """Store those answers of a batch that nobody has stored yet, and return them."""
+        return self._write(lambda connection: batches.keep_batch_calls(connection, run, batch, ended, self.clock()))
+
+    def count_pending(self, run: RunRow) -> int:
+        """Return how many requests of a run are in batches and have not come back."""
+        with self.reading() as connection:
+            return batches.count_pending(connection, run)
 
     def read_again(self, study: str, reader: Callable[[Any], tuple[str, str | None]]) -> list[dict[str, Any]]:
         """Read every stored reply again; keep what changed as a new verdict and return the changes."""
