@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from judge.client import Client, Endpoint
 from judge.domain import LONGEST_NAME, Failure, InputError, Prompt, Reply
-from judge.embedded import LABEL, EmbeddedModel
+from judge.embedded import LABEL, EmbeddedModel, find_weights
 from judge.protocol import Protocol
 from judge.run import Prices
 from storage.endpoints import NamedEndpoint
@@ -138,21 +138,26 @@ class Endpoints:
     def _key(self, preset: Preset, who: str) -> str:
         return self._typed(preset, who) or (self._environment.get(preset.key_env, "") if preset.key_env else "")
 
-    async def reach(self, preset: Preset, who: str = "") -> Endpoint:
-        """Return where a judge is served, with its key; the first use of the embedded model starts it."""
+    def model_of(self, preset: Preset, who: str = "") -> str:
+        """Return the name of the model that would be asked, or say what is missing to ask it; nothing is started."""
         if preset.embedded:
-            return await asyncio.to_thread(self._embedded.start)
+            return find_weights(self._embedded.path).stem
         if not preset.model.strip():
             raise InputError(f"no model is named for {preset.name or preset.base_url!r}: type the model's name")
         check_address(preset.base_url)
-        key = self._key(preset, who)
-        if preset.base_url is None and not key:
+        if preset.base_url is None and not self._key(preset, who):
             variable = preset.key_env or "OPENAI_API_KEY"
             raise InputError(
                 f"there is no key for {preset.name or preset.model!r}: type one on the page Settings, "
                 f"or start Accord with {variable} set"
             )
-        return Endpoint(preset.base_url, preset.model.strip(), key)
+        return preset.model.strip()
+
+    async def reach(self, preset: Preset, who: str = "") -> Endpoint:
+        """Return where a judge is served, with its key; the first use of the embedded model starts it."""
+        if preset.embedded:
+            return await asyncio.to_thread(self._embedded.start)
+        return Endpoint(preset.base_url, self.model_of(preset, who), self._key(preset, who))
 
     @asynccontextmanager
     async def connect(self, preset: str | Preset, who: str = "") -> AsyncIterator[Connected]:

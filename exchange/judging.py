@@ -64,7 +64,7 @@ class StudyRun:
             self.left[first] -= 1
             if not self.left[first]:
                 finished.append(first)
-        self.store.keep_calls(self.row, [_ended(self.protocol, call) for call in calls], finished)
+        self.store.keep_calls(self.row, [ended_call(self.protocol, call) for call in calls], finished)
 
     def _to_ask(self, first: int, wanted: list[Wanted]) -> list[Task]:
         """Keep copies of replies that are known from elsewhere, and return what has to be asked."""
@@ -95,7 +95,8 @@ def _copied(protocol: Protocol, wanted: Wanted, reply: Any) -> Ended:
     return Ended(wanted, reading.status, label, model=reply.model, copy_of=reply.id, **kept)
 
 
-def _ended(protocol: Protocol, call: Call) -> Ended:
+def ended_call(protocol: Protocol, call: Call) -> Ended:
+    """Return a call as it is kept."""
     answer = call.answer
     if isinstance(answer, Failure):
         return Ended(call.task.key[1], "failed", seconds=answer.seconds, error=why_none(call))

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, func, i
 
 from judge.domain import Item, Order, Status, StudyError, content_hash
 from storage.codec import encode, item_from_json
+from storage.placing import place
 from storage.raters import add_if_absent, rater_id_of
 from storage.schema import calls, items, leases, raters, runs, studies, texts, verdicts
 from storage.studies import StudyRow, keep_protocol
@@ -85,7 +86,7 @@ def process_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def _is_dead(owner: str) -> bool:
+def is_dead(owner: str) -> bool:
     """Say whether an owner is a process of this machine that is gone; of others one can only wait."""
     host, _, number = owner.rpartition(":")
     if host != socket.gethostname():
@@ -99,10 +100,21 @@ def _is_dead(owner: str) -> bool:
     return False
 
 
+def find_run(connection: Connection, study: StudyRow, settings: RunSettings) -> RunRow | None:
+    """Return the run with these settings, if there is one."""
+    found = select(runs).where(runs.c.study_id == study.id, runs.c.hash == _run_hash(study, settings))
+    row = connection.execute(found).one_or_none()
+    return None if row is None else RunRow(row.id, study, row.rater_id, settings)
+
+
+def _run_hash(study: StudyRow, settings: RunSettings) -> str:
+    return content_hash("run", study.study.protocol.hash, settings.judge, encode(settings.described))
+
+
 def open_run(connection: Connection, study: StudyRow, settings: RunSettings, now: datetime) -> RunRow:
     """Return the run with these settings, making it if it is new."""
     rater_id = rater_id_of(connection, "judge", settings.judge)
-    digest = content_hash("run", study.study.protocol.hash, settings.judge, encode(settings.described))
+    digest = _run_hash(study, settings)
     found = select(runs).where(runs.c.study_id == study.id, runs.c.hash == digest)
     row = connection.execute(found).one_or_none()
     if row is None:
@@ -129,7 +141,7 @@ def begin_pass(connection: Connection, run: RunRow, now: datetime) -> None:
     """Go through the items from the start again, unless another process is in the middle of it."""
     row = connection.execute(select(runs.c.cursor).where(runs.c.id == run.id).with_for_update()).one()
     held = connection.execute(select(leases).where(leases.c.run_id == run.id)).all()
-    if row.cursor and not any(lease.expires >= now and not _is_dead(lease.owner) for lease in held):
+    if row.cursor and not any(lease.expires >= now and not is_dead(lease.owner) for lease in held):
         connection.execute(delete(leases).where(leases.c.run_id == run.id))
         connection.execute(update(runs).where(runs.c.id == run.id).values(cursor=0, finished=None))
 
@@ -147,7 +159,7 @@ def take_stretch(connection: Connection, run: RunRow, now: datetime) -> tuple[in
         connection.execute(insert(leases).values(taken))
         return cursor, last
     for lease in connection.execute(select(leases).where(leases.c.run_id == run.id).order_by(leases.c.first)):
-        if lease.owner != owner and (lease.expires < now or _is_dead(lease.owner)):
+        if lease.owner != owner and (lease.expires < now or is_dead(lease.owner)):
             mine = and_(leases.c.run_id == run.id, leases.c.first == lease.first, leases.c.owner == lease.owner)
             if connection.execute(update(leases).where(mine).values(owner=owner, expires=expires)).rowcount:
                 return int(lease.first), int(lease.last)
@@ -239,6 +251,7 @@ def keep_reading(
 
 def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now: datetime) -> None:
     """Store calls and what was read from them."""
+    placed = place(connection, run.id, [(call.wanted, call.status) for call in ended])
     for call in ended:
         if call.prompt_hash is not None and call.prompt is not None:
             add_if_absent(connection, texts, hash=call.prompt_hash, body=call.prompt)
@@ -270,7 +283,7 @@ def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now:
             "item_id": call.wanted.item_id,
             "rater_id": run.rater_id,
             "call_id": number,
-            "supersedes": call.wanted.supersedes,
+            "supersedes": supersedes,
             "revision": 1,
             "status": call.status,
             "label": call.label,
@@ -282,9 +295,11 @@ def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now:
             "created": now,
             "stored": now,
         }
-        for call, number in zip(ended, numbers, strict=True)
+        for call, number, (counts, supersedes) in zip(ended, numbers, placed, strict=True)
+        if counts
     ]
-    connection.execute(insert(verdicts), given)
+    if given:
+        connection.execute(insert(verdicts), given)
 
 
 _SAME_PROMPT = (

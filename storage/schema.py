@@ -195,6 +195,9 @@ runs = Table(
     Column("cursor", Integer, nullable=False, server_default="0"),
     Column("created", UtcTime, nullable=False),
     Column("finished", UtcTime),
+    # What somebody asked for on a page (without any key), to go on with it later, and why it was stopped.
+    Column("asked", JSON),
+    Column("stopped", Text),
     UniqueConstraint("study_id", "hash"),
 )
 

@@ -1,4 +1,4 @@
-"""Servers of models that somebody has given a name."""
+"""Servers of models that somebody has given a name, and what was asked of a run on a page."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Add the table; there is no column for a key, because keys are never stored."""
+    """Add a table and two columns; there is none for a key, because keys are never stored."""
     op.create_table(
         "endpoint",
         sa.Column("name", sa.Text(), nullable=False),
@@ -20,3 +20,5 @@ def upgrade() -> None:
         sa.Column("created", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_endpoint"),
     )
+    op.add_column("run", sa.Column("asked", sa.JSON(), nullable=True))
+    op.add_column("run", sa.Column("stopped", sa.Text(), nullable=True))
