@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,6 +19,8 @@ from judge.run import Prices
 from storage.endpoints import NamedEndpoint
 from storage.store import Store
 
+TRIAL = Prompt("trial", "AB", "", "Reply with the one word: ready", ())
+TRIAL_TOKENS, TRIAL_SECONDS = 16, 30.0
 NO_CONSTRAINTS: Mapping[str, object] = {}
 # What a visitor names here is sent to a server of their choice: no other secret of the environment may be.
 KEY_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
@@ -99,6 +101,8 @@ class Endpoints:
                 "such as OPENAI_API_KEY"
             )
         prices = preset.prices
+        if min(prices.prompt or 0, prices.completion or 0) < 0:
+            raise InputError("a price cannot be less than nothing")
         self.store.keep_endpoint(
             NamedEndpoint(preset.name, preset.model, preset.base_url, preset.key_env, prices.prompt, prices.completion)
         )
@@ -169,6 +173,14 @@ class Endpoints:
                 yield Connected(wanted, endpoint, client, self._embedded.request)
             else:
                 yield Connected(wanted, endpoint, client)
+
+    async def try_out(self, preset: str, who: str = "") -> Reply | Failure:
+        """Send a judge one tiny request, once, and return what came of it."""
+        endpoint = replace(await self.reach(self.preset(preset), who), tries=1)
+        if not self.preset(preset).embedded:
+            endpoint = replace(endpoint, timeout=TRIAL_SECONDS)
+        async with Client(endpoint) as client:
+            return await client.ask(TRIAL, {"max_tokens": TRIAL_TOKENS})
 
     def close(self) -> None:
         """Stop the embedded model, if it runs, and forget every key."""
