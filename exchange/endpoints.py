@@ -146,9 +146,9 @@ class Endpoints:
         """Return the name of the model that would be asked, or say what is missing to ask it; nothing is started."""
         if preset.embedded:
             return find_weights(self._embedded.path).stem
+        check_address(preset.base_url)
         if not preset.model.strip():
             raise InputError(f"no model is named for {preset.name or preset.base_url!r}: type the model's name")
-        check_address(preset.base_url)
         if preset.base_url is None and not self._key(preset, who):
             variable = preset.key_env or "OPENAI_API_KEY"
             raise InputError(

@@ -171,7 +171,7 @@ class Judges:
 
     def choose(self, request: gr.Request, *values: Any) -> tuple[Any, Any, Any, str]:
         """Show what goes with another endpoint."""
-        form = Form(*values)
+        form = read_form(values)
         preset = Preset("") if form.endpoint == OTHER else self.endpoints.preset(form.endpoint)
         model, address = self._model_fields(preset)
         filled = replace(form, model=preset.model)
@@ -188,13 +188,13 @@ class Judges:
 
     def estimate(self, request: gr.Request, *values: Any) -> Any:
         """Show what the form would ask."""
-        form = Form(*values)
+        form = read_form(values)
         # Gradio tells of every box as the page is built, before it is filled.
         return self.show_estimate(form, who_asks(request)) if form.study and form.endpoint else gr.skip()
 
     def start(self, request: gr.Request, *values: Any) -> tuple[str, Any, Any, Any]:
         """Start what the form asks for."""
-        form = Form(*values)
+        form = read_form(values)
         try:
             self.runs.start(self.read_order(form, who_asks(request)))
         except AccordError as error:
@@ -299,6 +299,11 @@ class Judges:
         on.timer.tick(self.tick, study, state, **INSTANT)
         for markup in (on.progress, on.runs, on.failures):
             markup.act(self.act, study, [on.problem, *state, on.failures], **INSTANT)
+
+
+def read_form(values: Sequence[str | None]) -> Form:
+    """Return what the components hold; a box that nobody has touched holds None."""
+    return Form(*(value or "" for value in values))
 
 
 def _plain(error: AccordError) -> str:

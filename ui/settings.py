@@ -104,17 +104,18 @@ class SettingsPage:
 
     def save(self, request: gr.Request, *values: Any) -> tuple[str, str, Any]:
         """Keep the endpoint in the form."""
-        name, address, model, key_env, price_prompt, price_completion = values
+        # A box that nobody has touched holds None.
+        name, address, model, key_env, price_prompt, price_completion = ((value or "").strip() for value in values)
         who = who_asks(request)
         try:
             prices = Prices(read_amount(PRICES[0], price_prompt), read_amount(PRICES[1], price_completion))
-            preset = Preset(name.strip(), model.strip(), address.strip() or None, key_env.strip(), prices)
+            preset = Preset(name, model, address or None, key_env, prices)
             self.endpoints.save_preset(preset)
         except AccordError as error:
             return show_problem_line(str(error)), self.show(who), gr.skip()
         return _done(f"{preset.name} is saved."), self.show(who), self._keyed(preset.name)
 
-    def give_key(self, request: gr.Request, name: str | None, key: str) -> tuple[str, str, str]:
+    def give_key(self, request: gr.Request, name: str | None, key: str | None) -> tuple[str, str, str]:
         """Keep a typed key in memory for this person; the box is emptied whatever happens."""
         who = who_asks(request)
         try:
@@ -125,11 +126,11 @@ class SettingsPage:
                     "this browser keeps no cookies, so a key typed here could serve others too: allow them for this "
                     "page, or start Accord with the key in the environment"
                 )
-            self.endpoints.give_key(name, key, who)
+            self.endpoints.give_key(name, key or "", who)
         except AccordError as error:
             return show_problem_line(str(error)), self.show(who), ""
         told = f"The key for {name} is used until the browser or the server is closed; it is stored nowhere."
-        return _done(told if key.strip() else f"The key typed for {name} is forgotten."), self.show(who), ""
+        return _done(told if (key or "").strip() else f"The key typed for {name} is forgotten."), self.show(who), ""
 
     async def act(self, request: gr.Request, event: gr.EventData) -> list[Any]:
         """Do what a button of an endpoint asks: try, edit or remove it."""

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from install import find_chromium
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from exchange.background import Runs
 from exchange.endpoints import Endpoints
@@ -69,6 +69,7 @@ def chromium(served):
     path = find_chromium()
     if path is None:
         pytest.skip("there is no Chromium: run `python tests/browser/install.py` and see what it says")
+    expect.set_options(timeout=20_000)  # the machines are shared and noisy
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
