@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, func, i
 
 from judge.domain import Item, Order, Status, StudyError, content_hash
 from storage.codec import encode, item_from_json
+from storage.placing import place
 from storage.raters import add_if_absent, rater_id_of
 from storage.schema import batch_requests, calls, items, leases, raters, runs, studies, texts, verdicts
 from storage.studies import StudyRow, keep_protocol
@@ -104,10 +105,21 @@ def is_dead(owner: str) -> bool:
     return False
 
 
+def find_run(connection: Connection, study: StudyRow, settings: RunSettings) -> RunRow | None:
+    """Return the run with these settings, if there is one."""
+    found = select(runs).where(runs.c.study_id == study.id, runs.c.hash == _run_hash(study, settings))
+    row = connection.execute(found).one_or_none()
+    return None if row is None else RunRow(row.id, study, row.rater_id, settings)
+
+
+def _run_hash(study: StudyRow, settings: RunSettings) -> str:
+    return content_hash("run", study.study.protocol.hash, settings.judge, encode(settings.described))
+
+
 def open_run(connection: Connection, study: StudyRow, settings: RunSettings, now: datetime) -> RunRow:
     """Return the run with these settings, making it if it is new."""
     rater_id = rater_id_of(connection, "judge", settings.judge)
-    digest = content_hash("run", study.study.protocol.hash, settings.judge, encode(settings.described))
+    digest = _run_hash(study, settings)
     found = select(runs).where(runs.c.study_id == study.id, runs.c.hash == digest)
     row = connection.execute(found).one_or_none()
     if row is None:
@@ -282,7 +294,8 @@ def keep_reading(
 
 
 def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now: datetime) -> list[int]:
-    """Store calls and what was read from them, and return the numbers of the verdicts."""
+    """Store calls and what was read from them, and return for each the verdict that stands now."""
+    placed = place(connection, run.id, [(call.wanted, call.status) for call in ended])
     for call in ended:
         if call.prompt_hash is not None and call.prompt is not None:
             add_if_absent(connection, texts, hash=call.prompt_hash, body=call.prompt)
@@ -314,7 +327,7 @@ def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now:
             "item_id": call.wanted.item_id,
             "rater_id": run.rater_id,
             "call_id": number,
-            "supersedes": call.wanted.supersedes,
+            "supersedes": supersedes,
             "revision": 1,
             "status": call.status,
             "label": call.label,
@@ -326,10 +339,12 @@ def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now:
             "created": now,
             "stored": now,
         }
-        for call, number in zip(ended, numbers, strict=True)
+        for call, number, (counts, supersedes) in zip(ended, numbers, placed, strict=True)
+        if counts
     ]
     added = insert(verdicts).returning(verdicts.c.id, sort_by_parameter_order=True)
-    return list(connection.execute(added, given).scalars())
+    new = iter(connection.execute(added, given).scalars().all() if given else [])
+    return [next(new) if counts else int(standing or 0) for counts, standing in placed]
 
 
 _SAME_PROMPT = (

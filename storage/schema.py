@@ -195,6 +195,9 @@ runs = Table(
     Column("cursor", Integer, nullable=False, server_default="0"),
     Column("created", UtcTime, nullable=False),
     Column("finished", UtcTime),
+    # What somebody asked for on a page (without any key), to go on with it later, and why it was stopped.
+    Column("asked", JSON),
+    Column("stopped", Text),
     UniqueConstraint("study_id", "hash"),
 )
 
@@ -340,4 +343,17 @@ remarks = Table(
     Column("created", UtcTime, nullable=False),
     Index("ix_remark_item", "item_id", "rater_id"),
     Index("ix_remark_study", "study_id", "kind"),
+)
+
+# Servers that somebody has given a name. There is no column for a key: keys are never stored.
+endpoints = Table(
+    "endpoint",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("model", Text, nullable=False),
+    Column("base_url", Text),
+    Column("key_env", Text, nullable=False),
+    Column("price_prompt", Float),
+    Column("price_completion", Float),
+    Column("created", UtcTime, nullable=False),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,21 +15,26 @@ from judge.domain import (
     Claim,
     GivenVerdict,
     Held,
+    Item,
     JudgeVerdict,
     NothingToDo,
+    Order,
     Pace,
     Progress,
     Saved,
     StorageError,
     Study,
 )
-from storage import batches, claims, desk, imports, reads, runs, studies, verdicts
+from storage import batches, claims, desk, endpoints, imports, reads, run_reads, runs, studies, verdicts
 from storage.batches import BatchRow, Ending, Key
 from storage.desk import Remark
+from storage.endpoints import NamedEndpoint
 from storage.engine import WRITE, open_engine
 from storage.imports import Added, Prepared
 from storage.migrate import migrate
+from storage.placing import hold_alone
 from storage.raters import rater_id_of
+from storage.run_reads import FailedCall, RunOverview, StoredCall
 from storage.runs import Ended, RunRow, RunSettings, Wanted
 from storage.turns import FairLock
 from storage.verdicts import Submission
@@ -337,6 +342,68 @@ class Store:
         with self.reading() as connection:
             return batches.count_pending(connection, run)
 
+    def find_run(self, study: str, settings: RunSettings) -> RunRow | None:
+        """Return a judge's run over a study, if there is one; nothing is begun."""
+        with self.reading() as connection:
+            return runs.find_run(connection, studies.get_study(connection, study), settings)
+
+    def list_runs(self, study: str) -> list[RunOverview]:
+        """Return every run over a study, oldest first, with what came of it."""
+        with self.reading() as connection:
+            return run_reads.list_runs(connection, studies.get_study(connection, study).id, self.clock())
+
+    def run_is_active(self, run: int) -> bool:
+        """Say whether some process, here or elsewhere, is at a run."""
+        with self.reading() as connection:
+            return run_reads.is_active(connection, run, self.clock())
+
+    def made_calls(self, run: RunRow) -> int:
+        """Return how many of the calls that a run consists of have brought a reply already."""
+        with self.reading() as connection:
+            return run_reads.made_calls(connection, run)
+
+    def failures_by_kind(self, study: str, run: int) -> dict[str, int]:
+        """Return how many calls of a run brought no label, by kind."""
+        with self.reading() as connection:
+            return run_reads.failures_by_kind(connection, studies.get_study(connection, study).id, run)
+
+    def failed_calls(self, study: str, run: int, kind: str, count: int, skip: int = 0) -> list[FailedCall]:
+        """Return a page of the calls of one kind that brought no label."""
+        with self.reading() as connection:
+            study_id = studies.get_study(connection, study).id
+            return run_reads.failed_calls(connection, study_id, run, (kind, count, skip))
+
+    def note_run(self, run: int, asked: Mapping[str, Any]) -> None:
+        """Keep what somebody asked of a run, so that it can be gone on with."""
+        self._write(lambda connection: run_reads.note_start(connection, run, asked))
+
+    def note_end(self, run: int, stopped: str | None) -> None:
+        """Keep why a run was stopped."""
+        self._write(lambda connection: run_reads.note_end(connection, run, stopped))
+
+    def asked_of(self, study: str, run: int) -> dict[str, Any]:
+        """Return what was asked of a run when it was last started on a page."""
+        with self.reading() as connection:
+            return run_reads.asked_of(connection, studies.get_study(connection, study).id, run)
+
+    def item_of_run(self, run: RunRow | None, study: str, item: str) -> tuple[int, Item, dict[Order, StoredCall]]:
+        """Return an item by its name, with its number and what a run has on it."""
+        with self.reading() as connection:
+            number, found = run_reads.find_item(connection, studies.get_study(connection, study).id, item)
+            return number, found, run_reads.calls_on_item(connection, run.id, number) if run else {}
+
+    def keep_single_calls(self, study: str, settings: RunSettings, ended: Sequence[Ended]) -> RunRow:
+        """Store calls that somebody made by hand as part of a judge's run, which is made if it is new."""
+
+        def work(connection: Connection) -> RunRow:
+            now = self.clock()
+            run = runs.open_run(connection, studies.get_study(connection, study), settings, now)
+            hold_alone(connection, run.id)
+            runs.keep_calls(connection, run, ended, now)
+            return run
+
+        return self._write(work)
+
     def read_again(self, study: str, reader: Callable[[Any], tuple[str, str | None]]) -> list[dict[str, Any]]:
         """Read every stored reply again; keep what changed as a new verdict and return the changes."""
 
@@ -374,6 +441,19 @@ class Store:
                 connection, studies.get_study(connection, name).id, body, self.clock()
             )
         )
+
+    def endpoints(self) -> list[NamedEndpoint]:
+        """Return the servers that have a name, by name."""
+        with self.reading() as connection:
+            return endpoints.list_endpoints(connection)
+
+    def keep_endpoint(self, endpoint: NamedEndpoint) -> None:
+        """Store a server under its name, instead of the one that had it."""
+        self._write(lambda connection: endpoints.keep_endpoint(connection, endpoint, self.clock()))
+
+    def remove_endpoint(self, name: str) -> None:
+        """Forget a named server."""
+        self._write(lambda connection: endpoints.remove_endpoint(connection, name))
 
 
 def _own(connection: Connection, rater: str | None) -> int | None:
