@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -70,7 +70,7 @@ async def judge_item(  # noqa: PLR0913, PLR0917 (what, whose, who asks, and how)
     who: str = "",
     *,
     again: bool = False,
-) -> AsyncIterator[Live]:
+) -> AsyncGenerator[Live, None]:
     """Ask a judge about one item of a study and yield how it stands, whenever that has changed.
 
     What a run with the same settings has on the item already is shown instead of asked, unless `again`; what is

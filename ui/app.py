@@ -31,7 +31,7 @@ def build_app(
     endpoints = endpoints or Endpoints(store, settings.weights)
     runs = runs or Runs(store, endpoints)
     pages: list[Page] = [
-        Review(store),
+        Review(store, endpoints),
         Judges(store, endpoints, runs),
         Playground(settings.protocols, list_examples()),
         SettingsPage(endpoints),

@@ -209,6 +209,7 @@ const show = async (given, { push = true } = {}) => {
   if (given.nothing) return showNothing(given);
   const another = sheet?.claim !== given.claim;
   sheet = given;
+  if (another && document.querySelector("#judge-here .live, #judge-here .problem")) trigger("clear", {});
   if (another) { view = "shown"; spent = 0; since = document.hidden ? 0 : performance.now(); }
   const kept = recallJson(draftName());
   if (another && kept?.seconds && !sheet.own) spent = kept.seconds;
@@ -227,6 +228,7 @@ const show = async (given, { push = true } = {}) => {
   find(".beside").hidden = !sheet.beside;
   find(".pane.side-b").hidden = find(".switch").hidden = sheet.sides.length === 1;
   all(".pane .model").forEach((place, index) => { place.textContent = sheet.models?.[index] ?? ""; });
+  find("[data-do=judge]").disabled = !sheet.judgeable;
   find("[data-do=flag]").setAttribute("aria-pressed", String(sheet.flagged));
   find("[data-do=link]").setAttribute("aria-pressed", String(linked));
   for (const part of all(".context > *")) part.classList.remove("unfolded");
@@ -384,6 +386,26 @@ const showHelp = () => {
   openPanel(made("h2", "Keys"), list);
 };
 
+// The judge is asked about the item in sight; its reply appears under the bar, piece by piece.
+const askJudge = async () => {
+  if (!sheet.judgeable) return say("Give your own verdict first; then the judge may be asked.");
+  const names = await ask("review_judges");
+  const run = (judge) => {
+    accord.keep("judge", judge);
+    find("dialog").close();
+    trigger("judge", { claim: sheet.claim, annotator: who(), judge });
+    document.querySelector("#judge-here")?.scrollIntoView({ block: "start" });
+  };
+  if (names.length === 1) return run(names[0]);
+  const form = made("form", "");
+  const choice = made("select", "", { ariaLabel: "Judge" });
+  choice.append(...names.map((name) => new Option(name, name, false, name === accord.recall("judge"))));
+  form.append(made("h2", "Which judge?"), choice, made("button", "Ask it", { type: "submit", className: "submit" }));
+  form.addEventListener("submit", (event) => { event.preventDefault(); run(choice.value); });
+  openPanel(form);
+  return choice.focus();
+};
+
 // One table makes the keys work, and writes the help: neither can be without the other.
 const NAMES = { ArrowLeft: "←", ArrowRight: "→", Enter: "Enter" };
 const KEYS = {
@@ -398,12 +420,13 @@ const KEYS = {
   r: [() => switchView("raw"), "raw text"],
   d: [() => switchView("difference"), "what differs, word by word"],
   l: [turnLink, "scroll both sides together"],
+  j: [askJudge, "ask a judge about this item, after your verdict"],
   p: [turnPrompt, "the exact prompt a judge is sent"],
   g: [showGuidelines, "the study’s guidelines"],
   "?": [showHelp, "this list"],
 };
 const DOES = {
-  submit, skip, flag, undo, link: turnLink, prompt: turnPrompt, confidence: turnConfidence,
+  submit, skip, flag, judge: askJudge, undo, link: turnLink, prompt: turnPrompt, confidence: turnConfidence,
   raw: () => switchView("raw"), difference: () => switchView("difference"),
   back: () => step("back"), on: () => step("on"), guidelines: showGuidelines, help: showHelp,
 };

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import gradio as gr
 
-from judge.domain import AccordError, Held, InputError, NothingToDo, ProtocolVersion, Study
+from exchange.endpoints import Endpoints
+from exchange.live import judge_item
+from judge.domain import ORDERS, AccordError, Held, InputError, NothingToDo, ProtocolVersion, Study
 from judge.protocol import Protocol, load_version
 from storage.desk import Remark
 from storage.store import Store
 from storage.verdicts import Submission
 from ui.difference import show_difference
 from ui.display import escape, show_prompt
+from ui.judging import show_live
 from ui.markdown import show_markdown
-from ui.page import open_door
+from ui.page import INSTANT, open_door, who_asks
 from ui.sheet import CAUSES, make_sheet, own_json, scale_as_shown, show_reveal, shown_item, shown_prompt
 
 FOLDER = Path(__file__).parent
 SKELETON = (FOLDER / "review.html").read_text(encoding="utf-8")
 SCRIPT = (FOLDER / "review.js").read_text(encoding="utf-8")
+# A judge's reply arrives piece by piece, which needs the queue; several people may ask at once.
+STREAM: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": 8}
 REMARKS = ("flag", "unflag", *CAUSES)
 
 _NOTHING = {
@@ -33,22 +41,34 @@ _NOTHING = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """The components of the page that take part in an event."""
+
+    frame: Any
+    judge: gr.HTML
+
+
 class Review:
     """The handlers of the page and of the programs that annotate: both go through the same doors."""
 
     title = "Review"
     path = "/"
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, endpoints: Endpoints) -> None:
         self.store = store
+        self.endpoints = endpoints
         self.protocols: dict[ProtocolVersion, Protocol] = {}
 
-    def layout(self) -> None:
+    def layout(self) -> Controls:
         """Put the page's frame; its script fills it. No study's data is in it."""
-        gr.HTML(SKELETON, apply_default_css=False, js_on_load=SCRIPT, elem_id="review-page")
+        frame = gr.HTML(SKELETON, apply_default_css=False, js_on_load=SCRIPT, elem_id="review-page")
+        return Controls(frame, gr.HTML("", apply_default_css=False, js_on_load=None, elem_id="judge-here"))
 
-    def wire(self, on: None) -> None:  # noqa: ARG002 (the page talks through its doors alone)
-        """Open the doors: four for programs, the others for the page's script."""
+    def wire(self, on: Controls) -> None:
+        """Open the doors, for programs and for the page's script; a judge's reply streams through an event."""
+        on.frame.judge(self.judge, None, on.judge, **STREAM)
+        on.frame.clear(lambda: "", None, on.judge, **INSTANT)
         for handler in (self.next_item, self.submit_verdict, self.skip_item):
             gr.api(handler, queue=False, api_visibility="public")
         open_door(self.open, "review_open")
@@ -60,6 +80,7 @@ class Review:
         open_door(self.prompt, "review_prompt")
         open_door(self.difference, "review_difference")
         open_door(self.guidelines, "review_guidelines")
+        open_door(self.judges, "review_judges")
 
     # Doors for programs (INTERFACES.md): a mistake is an error of the request.
 
@@ -176,6 +197,34 @@ class Review:
 
         return _told(work)
 
+    def judges(self) -> list:  # type: ignore[type-arg]
+        """Name the judges one can ask here; nothing of their addresses or keys."""
+        return [preset.name for preset in self.endpoints.presets()]
+
+    async def judge(self, event: gr.EventData, request: gr.Request) -> AsyncIterator[str]:
+        """Ask a judge about the item in sight, in both orders; when the study is blind, after one's own verdict."""
+        try:
+            who = _who(event.annotator, request)
+            held = await asyncio.to_thread(self._may_see, event.claim, who)
+            orders = ORDERS if held.claim.order == "AB" else ORDERS[::-1]
+            lives = judge_item(
+                self.store, self.endpoints, held.claim.study, held.claim.item.id, event.judge, orders, who_asks(request)
+            )
+            async with aclosing(lives):
+                async for live in lives:
+                    yield _frame_note(held) + show_live(live)
+        except AccordError as error:
+            yield f'<p class="problem" role="alert">{escape(str(error))}</p>'
+
+    def _may_see(self, token: str, who: str | None) -> Held:
+        """Return a claim whose judges may be seen, and record that they are."""
+        held = self.store.held(token, who)
+        if self.store.study(held.claim.study).blind and held.verdict is None:
+            raise InputError("give your own verdict first; then the judge may be asked")
+        if held.verdict is not None:
+            self.store.reveal(token, who)
+        return held
+
     def _open(self, study: str, who: str, item: str) -> dict[str, Any]:
         if not study:
             return {"choose": self._choices()}
@@ -240,7 +289,7 @@ class Review:
             "progress": {"done": progress.done, "total": progress.total, "skipped": progress.skipped},
             "pace": {"seconds": pace.seconds, "given": pace.given, "wanted": pace.wanted},
             "reveal": show_reveal(protocol, held, self.store.judge_verdicts(held.claim.token)) if open_now else None,
-            "guideline_version": study.guideline_version,
+            "judgeable": not study.blind or held.verdict is not None,
         }
 
     def _protocol(self, study: Study) -> Protocol:
@@ -248,6 +297,13 @@ class Review:
         if study.protocol not in self.protocols:
             self.protocols[study.protocol] = load_version(study.protocol)
         return self.protocols[study.protocol]
+
+
+def _frame_note(held: Held) -> str:
+    """Say which side is meant when the annotator saw them exchanged: a judge's labels are of the item as imported."""
+    if held.claim.order == "AB":
+        return ""
+    return '<p class="note">You saw the sides exchanged: for the item as imported, your A is B.</p>'
 
 
 def _who(annotator: str | None, request: gr.Request) -> str | None:

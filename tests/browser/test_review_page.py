@@ -4,8 +4,10 @@ import json
 from dataclasses import replace
 
 import pytest
+from openai_server import OpenAIServer, completion
 from playwright.sync_api import expect
 
+from exchange.endpoints import Preset
 from judge.domain import Item, Rubric, Study, Turn
 from judge.protocol import find_protocol
 from storage.imports import prepare
@@ -361,3 +363,25 @@ def test_a_phone_shows_one_response_at_a_time_over_a_bar_that_stays(open_page, s
     sizes = [box.bounding_box() for box in page.locator(".labels button").all()]
     assert all(box["height"] >= 44 and box["y"] + box["height"] <= 844 for box in sizes)
     assert max(box["width"] for box in sizes) - min(box["width"] for box in sizes) < 1.5
+
+
+def test_the_judge_is_asked_here_after_ones_own_verdict_and_its_verdict_is_kept(open_page, served, study):
+    name = study(1, wanted=3, reveal=True)
+    with OpenAIServer(lambda seen: completion(REPLY)) as server:  # noqa: ARG005
+        served.endpoints.save_preset(Preset("review judge", "gpt-x", server.url, ""))
+        page = enter(open_page, name)
+        page.keyboard.press("j")
+        expect(page.locator(".banner")).to_contain_text("Give your own verdict first")
+        page.keyboard.press("2")
+        page.keyboard.press("Enter")
+        expect(page.locator("#review")).to_have_attribute("data-state", "done")
+        page.keyboard.press("j")
+        page.get_by_label("Judge", exact=True).select_option("review judge")
+        page.get_by_role("button", name="Ask it").click()
+        live = page.locator("#judge-here .live[aria-busy=false]")
+        expect(live.locator(".live-order")).to_have_count(2)
+        expect(live).to_contain_text("another label when the sides are exchanged")
+        expect(live).to_contain_text("The whole reply is the JSON object that was asked for.")
+        served.endpoints.remove_preset("review judge")
+    kept = [v for _, given in rows_of(served.store, name) for v in given if v.kind == "judge"]
+    assert {(v.order, v.label) for v in kept} == {("AB", "A+"), ("BA", "B+")}
