@@ -37,6 +37,7 @@ ITEMS = 1000 if FULL else 320
 SIZES = (1_000, 50_000) if FULL else (500, 5_000)
 ROUNDS = 3
 PROTOCOL = find_protocol("wildbench-pairwise")
+Seconds = tuple[float, float]
 REPLY = '{"analysis of A": "Fine.", "analysis of B": "Fine.", "choice": "A+"}'
 
 
@@ -62,7 +63,7 @@ def both_orders(items: list[Item]) -> list[str]:
 async def ask_plainly(url: str, prompts: list[str]) -> None:
     """Ask as a script would: one client, one semaphore, gather."""
     places = asyncio.Semaphore(CONCURRENCY)
-    async with AsyncOpenAI(base_url=url, api_key="none", max_retries=0) as client:
+    async with AsyncOpenAI(base_url=url, api_key="none", max_retries=0, timeout=600) as client:
 
         async def ask(prompt: str) -> None:
             async with places:
@@ -73,21 +74,32 @@ async def ask_plainly(url: str, prompts: list[str]) -> None:
         await asyncio.gather(*map(ask, prompts))
 
 
-def seconds_plain(url: str, items: list[Item]) -> float:
+class Watch:
+    """A stop watch for time and for the processor's time, which other work on the machine disturbs far less."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter(), time.process_time()
+
+    def read(self) -> Seconds:
+        """Return both since the start."""
+        return time.perf_counter() - self._began[0], time.process_time() - self._began[1]
+
+
+def seconds_plain(url: str, items: list[Item]) -> Seconds:
     """Return how long the plain loop takes for both orders of every item."""
     prompts = both_orders(items)
-    start = time.perf_counter()
+    watch = Watch()
     asyncio.run(ask_plainly(url, prompts))
-    return time.perf_counter() - start
+    return watch.read()
 
 
-def seconds_ours(url: str, items: list[Item], database: Path) -> float:
+def seconds_ours(url: str, items: list[Item], database: Path) -> Seconds:
     """Return how long a run takes, from its start to its last stored verdict."""
     make_study(database, items)
     store = Store.open(f"sqlite:///{database}")
-    start = time.perf_counter()
+    watch = Watch()
     done = run_judge(store, JudgeOrder("s", "m", url, limits=Limits(CONCURRENCY)), lambda _: None)
-    took = time.perf_counter() - start
+    took = watch.read()
     if done["run"] != {"ok": 2 * len(items)}:
         raise RuntimeError(str(done))
     store.close()
@@ -103,21 +115,22 @@ def install_peers(folder: Path) -> Path:
     return python
 
 
-def seconds_prometheus(python: Path, url: str, items: list[Item], folder: Path) -> float:
+def seconds_prometheus(python: Path, url: str, items: list[Item], folder: Path) -> Seconds:
     """Return how long prometheus-eval's AsyncLiteLLM takes for the same prompts."""
     prompts = folder / "prompts.json"
     prompts.write_text(json.dumps(both_orders(items)), encoding="utf-8")
     script = Path(__file__).with_name("prometheus_peer.py")
     words = [python, script, url, prompts, str(CONCURRENCY)]
     done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=folder)
-    return float(done.stdout.splitlines()[-1])
+    seconds, worked = map(float, done.stdout.splitlines()[-1].split())
+    return seconds, worked
 
 
 def compare_speed(folder: Path) -> None:
     """Print the rates of interleaved rounds, and the ratios to ours."""
     items = make_items(ITEMS)
     peer = install_peers(folder) if "--peers" in sys.argv else None
-    took: dict[str, list[float]] = {"plain": [], "prometheus-eval": [], "ours": []}
+    took: dict[str, list[Seconds]] = {"plain": [], "prometheus-eval": [], "ours": []}
     with served_apart(delay=0.1, text=REPLY) as url:
         seconds_plain(url, items[:64])
         for number in range(ROUNDS):
@@ -125,15 +138,21 @@ def compare_speed(folder: Path) -> None:
             if peer is not None:
                 took["prometheus-eval"].append(seconds_prometheus(peer, url, items, folder))
             took["ours"].append(seconds_ours(url, items, folder / f"{number}.db"))
-    rates = {name: 2 * ITEMS / statistics.median(times) for name, times in took.items() if times}
     told = {
         "plain": "plain AsyncOpenAI loop, nothing stored",
         "prometheus-eval": "prometheus-eval's AsyncLiteLLM, nothing stored",
         "ours": "a run, every call stored as it ends",
     }
-    print(f"{2 * ITEMS} calls of 100 ms, {CONCURRENCY} at once, median of {ROUNDS} rounds")
-    for name, rate in rates.items():
-        print(f"{told[name]:<48}{rate:6.0f} calls/s   ours is {rates['ours'] / rate:.2f}×")
+    print(
+        f"{2 * ITEMS} calls of 100 ms, {CONCURRENCY} at once, median of {ROUNDS} rounds; beside each, how ours compares"
+    )
+    middle = {
+        name: [statistics.median(each) for each in zip(*times, strict=True)] for name, times in took.items() if times
+    }
+    for name, (seconds, worked) in middle.items():
+        speed = f"{2 * ITEMS / seconds:6.0f} calls/s ({seconds / middle['ours'][0]:.2f}×)"
+        work = f"{1000 * worked / (2 * ITEMS):6.2f} ms of processor a call ({worked / middle['ours'][1]:.2f}×)"
+        print(f"{told[name]:<48}{speed}  {work}")
 
 
 def measure_one(url: str, database: str, spawned: float) -> None:
@@ -186,6 +205,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         compare_speed(Path(folder))
+        sys.stdout.flush()
         compare_sizes(Path(folder))
 
 

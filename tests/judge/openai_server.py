@@ -24,13 +24,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
-from pathlib import Path
 from typing import Any, Self
 
-if __package__:  # run in a process of its own
-    from tests.judge.openai_batches import BatchDesk
-else:
-    from openai_batches import BatchDesk
+from openai_batches import BatchDesk
 
 PATH = "/v1/chat/completions"
 REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
@@ -287,9 +283,8 @@ def _events(body: Mapping[str, Any]) -> Iterator[bytes]:
 @contextlib.contextmanager
 def served_apart(delay: float = 0.0, text: str = "Feedback: fine. [RESULT] 4") -> Iterator[str]:
     """Run the server in a process of its own, so that it takes no time from the client; give its address."""
-    words = [sys.executable, "-m", "tests.judge.openai_server", "--delay", str(delay), "--text", text]
-    root = Path(__file__).parents[2]
-    with subprocess.Popen(words, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    words = [sys.executable, __file__, "--delay", str(delay), "--text", text]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield process.stdout.readline().strip()
