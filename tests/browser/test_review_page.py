@@ -367,7 +367,7 @@ def test_a_phone_shows_one_response_at_a_time_over_a_bar_that_stays(open_page, s
 
 def test_the_judge_is_asked_here_after_ones_own_verdict_and_its_verdict_is_kept(open_page, served, study):
     name = study(1, wanted=3, reveal=True)
-    with OpenAIServer(lambda seen: completion(REPLY)) as server:  # noqa: ARG005
+    with OpenAIServer(lambda seen: completion(REPLY)) as server:
         served.endpoints.save_preset(Preset("review judge", "gpt-x", server.url, ""))
         page = enter(open_page, name)
         page.keyboard.press("j")
