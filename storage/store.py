@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from judge.domain import Claim, GivenVerdict, NothingToDo, Progress, Saved, StorageError, Study
-from storage import claims, imports, reads, runs, studies, verdicts
+from storage import browse, claims, imports, reads, runs, studies, verdicts
 from storage.engine import WRITE, open_engine
 from storage.imports import Added, Prepared
 from storage.migrate import migrate
@@ -105,6 +105,37 @@ class Store:
         """Return every study, by name."""
         with self.reading() as connection:
             return studies.list_studies(connection)
+
+    def overviews(self) -> list[browse.Overview]:
+        """Return how far every study is, by name."""
+        with self.reading() as connection:
+            return browse.list_overviews(connection)
+
+    def overview(self, study: str) -> browse.Overview:
+        """Return how far one study is."""
+        with self.reading() as connection:
+            return browse.study_overview(connection, studies.get_study(connection, study))
+
+    def annotators(self, study: str) -> tuple[list[browse.Annotator], browse.Places]:
+        """Return how each person of a study works, and how much there is left to claim."""
+        with self.reading() as connection:
+            row = studies.get_study(connection, study)
+            return browse.list_annotators(connection, row), browse.free_places(connection, row.id)
+
+    def browse_items(self, study: str, search: browse.Search, start: int = 0) -> browse.FoundPage:
+        """Return the first items from a position on that a search finds."""
+        with self.reading() as connection:
+            return browse.browse_items(connection, studies.get_study(connection, study), search, start)
+
+    def item_detail(self, study: str, item: str) -> browse.Detail:
+        """Return one item with every current verdict on it."""
+        with self.reading() as connection:
+            return browse.item_detail(connection, studies.get_study(connection, study), item)
+
+    def some_tags(self, study: str) -> list[str]:
+        """Return tags of a study to choose from."""
+        with self.reading() as connection:
+            return browse.some_tags(connection, studies.get_study(connection, study).id)
 
     def claim_next(self, study: str, rater: str) -> Claim | NothingToDo:
         """Give a rater one item they have not done, held for them until they answer or the time is up."""

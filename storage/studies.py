@@ -100,7 +100,12 @@ def get_study(connection: Connection, name: str) -> StudyRow:
 
 def list_studies(connection: Connection) -> list[Study]:
     """Return every study, by name."""
-    return [_study_row(connection, row).study for row in connection.execute(_STUDIES).all()]
+    return [row.study for row in list_study_rows(connection)]
+
+
+def list_study_rows(connection: Connection) -> list[StudyRow]:
+    """Return every study with its number, by name."""
+    return [_study_row(connection, row) for row in connection.execute(_STUDIES).all()]
 
 
 def _study_row(connection: Connection, row: Row[Any]) -> StudyRow:
