@@ -163,7 +163,6 @@ _COUNTS = (
     select(raters.c.id, raters.c.name, progress.c.done, progress.c.skipped, progress.c.repeats)
     .join(raters, raters.c.id == progress.c.rater_id)
     .where(progress.c.study_id == bindparam("study"))
-    .order_by(raters.c.name)
 )
 _LATEST = (
     current_verdicts()
@@ -193,7 +192,7 @@ def list_annotators(connection: Connection, row: StudyRow) -> list[Annotator]:
         leaning = _mean_score(latest, scale) if kind == "direct" else _share_of_a(latest, scale)
         middle = median(seconds) if seconds else None
         people.append(Annotator(person.name, person.done, person.skipped, person.repeats, middle, leaning, last))
-    return people
+    return sorted(people, key=lambda person: person.name.casefold())
 
 
 def _mean_score(given: Sequence[AnyRow], scale: Scale) -> float | None:

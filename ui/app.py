@@ -13,14 +13,20 @@ from judge.domain import InputError
 from storage.store import Store
 from ui.page import Page, Settings, open_door, put_header
 from ui.playground import Playground, list_examples
+from ui.studies import Studies
 from ui.theme import LAUNCH
 
 
 def build_app(store: Store, settings: Settings) -> gr.Blocks:
     """Return the app over a store, ready to launch once; the first page is the one at the root."""
-    pages: list[Page] = [Playground(settings.protocols, list_examples())]
-    with gr.Blocks(title="Accord", analytics_enabled=False, fill_width=True) as blocks:
-        open_door(lambda: [study.name for study in store.studies()], "list_studies")
+    pages: list[Page] = [Playground(settings.protocols, list_examples()), Studies(store, settings)]
+
+    def list_studies() -> list[str]:
+        return [study.name for study in store.studies()]
+
+    # Files that were sent or fetched are gone from the server a day later.
+    with gr.Blocks(title="Accord", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as blocks:
+        open_door(list_studies, "list_studies")
         _put(pages[0], pages)
     for page in pages[1:]:
         with blocks.route(page.title, page.path, show_in_navbar=False):
