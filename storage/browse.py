@@ -1,7 +1,7 @@
 """Looking a study over: how far it is, who works on it, and its items, searched and filtered a page at a time.
 
 A page begins at a position and is looked for from there on, so that it costs the same at the front of a study as at its
-end. What a search has to read is bounded: where a page is not full after so many items, the answer says how far it got.
+end. A search that has to read very much stops after a while, and the answer says from where it can go on.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
+from time import perf_counter
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, exists, func, or_, select
@@ -25,8 +26,8 @@ AnyRow = Row[*tuple[Any, ...]]
 State = Literal["any", "none", "progress", "complete", "people disagree", "raters disagree"]
 
 PAGE = 25
-LOOK = 50_000  # how many items one search for a text reads at most: about half a second
-LOOK_WITHOUT_TEXT = 10 * LOOK
+STRETCH = 5_000  # items looked at in one go
+PATIENCE = 1.0  # seconds after which a search begins no further stretch
 LATEST = 200  # over how many of a person's verdicts the median and the share are taken
 TAGGED = 1_000  # among how many items the tags are looked for
 
@@ -98,11 +99,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class FoundPage:
-    """A page of items: where the next one begins, if there is one, and whether this one is full."""
+    """A page of items, and where to look for the next ones, if there may be any."""
 
     found: tuple[Found, ...]
     next_start: int | None
-    looked: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +119,18 @@ _GIVEN = select(
     func.sum(progress.c.done).label("given"),
     func.sum(case((progress.c.done > 0, 1), else_=0)).label("people"),
 ).group_by(progress.c.study_id)
+# A look-up for each study and judge: what PostgreSQL would make of EXISTS reads every verdict there is.
+_ANY_VERDICT = (
+    select(verdicts.c.id)
+    .where(verdicts.c.study_id == studies.c.id, verdicts.c.rater_id == raters.c.id)
+    .limit(1)
+    .correlate(studies, raters)
+    .scalar_subquery()
+)
 _JUDGES = (
     select(studies.c.id, func.count().label("judges"))
     .join_from(studies, raters, raters.c.kind == "judge")
-    .where(exists().where(verdicts.c.study_id == studies.c.id, verdicts.c.rater_id == raters.c.id))
+    .where(_ANY_VERDICT.is_not(None))
     .group_by(studies.c.id)
 )
 
@@ -165,12 +173,8 @@ _COUNTS = (
     .where(progress.c.study_id == bindparam("study"))
 )
 _LATEST = (
-    current_verdicts()
-    .where(
-        verdicts.c.study_id == bindparam("study"),
-        verdicts.c.rater_id == bindparam("rater"),
-        verdicts.c.status == "ok",
-    )
+    select(verdicts)
+    .where(verdicts.c.study_id == bindparam("study"), verdicts.c.rater_id == bindparam("rater"))
     .order_by(verdicts.c.id.desc())
     .limit(LATEST)
 )
@@ -184,8 +188,11 @@ def list_annotators(connection: Connection, row: StudyRow) -> list[Annotator]:
     kind, scale = row.study.protocol.kind, row.study.protocol.scale
     people = []
     for person in connection.execute(_COUNTS, {"study": row.id}).all():
-        latest = connection.execute(_LATEST, {"study": row.id, "rater": person.id}).all()
-        last = latest[0].stored if latest else None
+        rows = connection.execute(_LATEST, {"study": row.id, "rater": person.id}).all()
+        # Whatever supersedes one of these is younger, and so among them.
+        superseded = {given.supersedes for given in rows}
+        latest = [given for given in rows if given.id not in superseded and given.status == "ok"]
+        last = rows[0].stored if rows else None
         if last is None:  # they have looked and given nothing: worth knowing when
             last = connection.execute(_LAST_CLAIM, {"study": row.id, "rater": person.id}).scalar()
         seconds = [given.seconds for given in latest if given.seconds is not None]
@@ -253,16 +260,19 @@ _MARKS = (
 
 def browse_items(connection: Connection, row: StudyRow, search: Search, start: int) -> FoundPage:
     """Return the first items from a position on that a search finds."""
-    last = min(start + (LOOK if search.text else LOOK_WITHOUT_TEXT), row.study.items)
-    asked = {"study": row.id, "first": start, "last": last, "wanted": row.study.wanted}
-    read = connection.execution_options(yield_per=2 * PAGE).execute(_filtered(connection, search), asked)
-    chosen: list[tuple[AnyRow, Item]] = []
-    for found, item in _matching(read, search):
-        if len(chosen) == PAGE:
-            read.close()
-            return FoundPage(_marked(connection, chosen), found.position, found.position - start)
-        chosen.append((found, item))
-    return FoundPage(_marked(connection, chosen), last if last < row.study.items else None, max(last - start, 0))
+    query, chosen, at = _filtered(connection, search), list[tuple[AnyRow, Item]](), start
+    patient_until = perf_counter() + PATIENCE
+    while at < row.study.items:
+        asked = {"study": row.id, "first": at, "last": at + STRETCH, "wanted": row.study.wanted}
+        with connection.execution_options(yield_per=2 * PAGE).execute(query, asked) as read:
+            for found, item in _matching(read, search):
+                if len(chosen) == PAGE:
+                    return FoundPage(_marked(connection, chosen), found.position)
+                chosen.append((found, item))
+        at += STRETCH
+        if perf_counter() > patient_until:
+            break
+    return FoundPage(_marked(connection, chosen), at if at < row.study.items else None)
 
 
 def _filtered(connection: Connection, search: Search) -> Select[Any]:
@@ -272,11 +282,17 @@ def _filtered(connection: Connection, search: Search) -> Select[Any]:
         query = query.where(_STATES[search.state])
     for part, shape in ((search.text, "%{}%"), (search.tag, '%"{}"%')):
         if part:
-            pattern = shape.format(_pattern(part))
-            # SQLite's LIKE disregards the case of ASCII letters by itself.
-            like = items.c.body.like if connection.dialect.name == "sqlite" else items.c.body.ilike
-            query = query.where(like(pattern, escape="\x1b"))  # not the backslash, which JSON is full of
+            query = query.where(_like(connection, shape.format(_pattern(part))))
     return query
+
+
+def _like(connection: Connection, pattern: str) -> ColumnElement[bool]:
+    """Return whether an item's JSON is like a pattern, whatever the case of its ASCII letters."""
+    escape = "\x1b"  # not the backslash, which JSON is full of
+    if connection.dialect.name == "sqlite":
+        return items.c.body.like(pattern, escape=escape)
+    # Under another collation PostgreSQL makes a lower-case copy of every text, letter by letter.
+    return items.c.body.collate("C").ilike(pattern, escape=escape)
 
 
 def _pattern(text: str) -> str:
