@@ -12,7 +12,7 @@ from storage.schema import calls, events, items, progress, raters, verdicts
 from storage.verdicts import WITHDRAWN
 
 CHUNK = 500
-_KEPT_BESIDE = ("prompt_hash", "guideline_version", "after_reveal")
+_KEPT_BESIDE = ("prompt_hash", "guideline_version", "after_reveal", "reask", "soft_score")
 
 
 def current_verdicts() -> Select[Any]:
@@ -43,6 +43,10 @@ def verdicts_of(connection: Connection, item_ids: list[int]) -> dict[int, list[G
     wanted = (
         current_verdicts()
         .add_columns(raters.c.name.label("rater"), raters.c.kind, calls.c.raw)
+        .add_columns(
+            calls.c.usage["reask"].as_integer().label("reask"),
+            calls.c.usage["soft_score"].as_float().label("soft_score"),
+        )
         .join(raters, raters.c.id == verdicts.c.rater_id)
         .join(calls, calls.c.id == verdicts.c.call_id, isouter=True)
         .where(verdicts.c.item_id.in_(item_ids))
@@ -55,7 +59,9 @@ def verdicts_of(connection: Connection, item_ids: list[int]) -> dict[int, list[G
 
 
 def _given(row: Row[Any]) -> GivenVerdict:
-    beside = {name: getattr(row, name) for name in _KEPT_BESIDE if getattr(row, name)}
+    # What is absent or usual is left out; a soft score of 0 is neither.
+    known = {name: getattr(row, name) for name in _KEPT_BESIDE}
+    beside = {name: value for name, value in known.items() if value or (name == "soft_score" and value is not None)}
     return GivenVerdict(
         rater=row.rater,
         kind=row.kind,

@@ -9,17 +9,35 @@ import time
 
 import gradio as gr
 
+from exchange.background import Runs
+from exchange.endpoints import Endpoints
 from judge.domain import InputError
 from storage.store import Store
+from ui.judges import Judges
 from ui.page import Page, Settings, open_door, put_header
 from ui.playground import Playground, list_examples
+from ui.review import Review
+from ui.settings import SettingsPage
 from ui.studies import Studies
 from ui.theme import LAUNCH
 
 
-def build_app(store: Store, settings: Settings) -> gr.Blocks:
-    """Return the app over a store, ready to launch once; the first page is the one at the root."""
-    pages: list[Page] = [Playground(settings.protocols, list_examples()), Studies(store, settings)]
+def build_app(
+    store: Store, settings: Settings, endpoints: Endpoints | None = None, runs: Runs | None = None
+) -> gr.Blocks:
+    """Return the app over a store, ready to launch once; the first page is the one at the root.
+
+    Whoever gives it endpoints and runs of their own closes them when its server has stopped.
+    """
+    endpoints = endpoints or Endpoints(store, settings.weights)
+    runs = runs or Runs(store, endpoints)
+    pages: list[Page] = [
+        Review(store),
+        Judges(store, endpoints, runs),
+        Studies(store, settings),
+        Playground(settings.protocols, list_examples()),
+        SettingsPage(endpoints),
+    ]
 
     def list_studies() -> list[str]:
         return [study.name for study in store.studies()]
@@ -35,7 +53,6 @@ def build_app(store: Store, settings: Settings) -> gr.Blocks:
 
 
 def _put(page: Page, pages: list[Page]) -> None:
-    gr.Navbar(visible=False)
     put_header(page, pages)
     page.wire(page.layout())
 
@@ -44,7 +61,16 @@ def start_server(store: Store, settings: Settings, host: str, port: int, root_pa
     """Serve the app, print its address, and return after Ctrl-C."""
     _check_address(host, port)
     _spare_own_address_from_proxies(host)
-    blocks = build_app(store, settings)
+    endpoints = Endpoints(store, settings.weights)
+    runs = Runs(store, endpoints)
+    try:
+        _serve(build_app(store, settings, endpoints, runs), host, port, root_path, open_browser)
+    finally:
+        runs.close()
+        endpoints.close()
+
+
+def _serve(blocks: gr.Blocks, host: str, port: int, root_path: str, open_browser: bool) -> None:
     blocks.launch(
         **LAUNCH,
         server_name=f"[{host}]" if ":" in host else host,

@@ -114,7 +114,7 @@ class Playground:
     """The page's handlers: each reads the controls, calls the rooms and returns what to show."""
 
     title = "Playground"
-    path = "/"
+    path = "/playground"
 
     def __init__(self, protocols: Mapping[str, Protocol], examples: Mapping[str, Example]) -> None:
         self.protocols = protocols
