@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 from judge.domain import LONGEST_NAME, AccordError, Kind, Study
-from storage.browse import LATEST, Annotator, Places
+from storage.overviews import LATEST, Annotator, Places
 from storage.store import Store
 from ui.display import escape
 from ui.items import SCRIPT

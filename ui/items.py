@@ -18,6 +18,7 @@ from storage.store import Store
 from ui.display import escape, show_chip
 from ui.notices import show_failure, show_hint, show_link, show_moment, show_table
 from ui.page import FOLDER, INSTANT, TYPING, asked
+from ui.plain import show_text
 
 SCRIPT = (FOLDER / "studies.js").read_text(encoding="utf-8")
 EXCERPT = 140  # characters of a question in the list
@@ -27,6 +28,7 @@ STATES: dict[State, str] = {
     "none": "No verdict yet",
     "progress": "In progress",
     "complete": "Complete",
+    "flagged": "Flagged",
     "people disagree": "People disagree",
     "raters disagree": "Any raters disagree",
 }
@@ -198,7 +200,8 @@ def show_detail(detail: Detail, study: str, protocol: ProtocolVersion) -> str:
     return (
         f'<article class="item" data-opened aria-label="Item {name}"><header><h2><bdi>{name}</bdi></h2>'
         f'<span class="muted">{escape(" · ".join(facts))}</span>{review}</header>'
-        f"{show_texts(item, models=True)}<h3>Verdicts</h3>{_verdicts(detail, protocol)}{_metadata(item)}</article>"
+        f"{show_texts(item, models=True)}<h3>Verdicts</h3>{_verdicts(detail, protocol)}{_remarks(detail)}"
+        f"{_metadata(item)}</article>"
     )
 
 
@@ -239,8 +242,8 @@ def _text(title: str, body: str, side: str = "") -> str:
     head = f"<h4><bdi>{escape(title)}</bdi></h4>" if title else ""
     # The span keeps a line feed that opens the text: HTML drops one right after <pre>.
     return (
-        f'<section class="text-box {side}">{head}<pre tabindex="0" dir="auto"><span class="text">{escape(body)}</span>'
-        "</pre></section>"
+        f'<section class="text-box {side}">{head}<pre tabindex="0" dir="auto">'
+        f'<span class="text">{show_text(body)}</span></pre></section>'
     )
 
 
@@ -275,6 +278,27 @@ def _verdict(given: GivenVerdict, protocol: ProtocolVersion) -> list[str]:
         show_moment(given.created) if given.created else "–",
         f"<bdi>{escape(given.comment or '')}</bdi>",
     ]
+
+
+def _remarks(detail: Detail) -> str:
+    if not detail.remarks:
+        return ""
+    heads = [
+        ("Rater", "Who remarked it"),
+        ("Remark", ""),
+        ("Judge", "On whose verdict"),
+        ("When", "In your own time zone"),
+    ]
+    rows = [
+        [
+            f"<bdi>{escape(each.rater)}</bdi>",
+            f"{escape(each.kind)} <bdi>{escape(each.comment or '')}</bdi>",
+            f"<bdi>{escape(each.judge or '–')}</bdi>",
+            show_moment(each.at),
+        ]
+        for each in detail.remarks
+    ]
+    return f"<h3>Remarks</h3>{show_table(heads, rows, 'Remarks')}"
 
 
 def _metadata(item: Item) -> str:

@@ -65,7 +65,7 @@ def show_bar(done: int, wanted: int, told: str) -> str:
     """Return how far something is, as a bar with its numbers beside it."""
     share = min(done / wanted, 1) if wanted else 0
     return (
-        f'<span class="bar" role="img" aria-label="{escape(told)}"><span style="width: {share:.1%}"></span></span>'
+        f'<span class="gauge" role="img" aria-label="{escape(told)}"><span style="width: {share:.1%}"></span></span>'
         f" <span>{escape(told)}</span>"
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 from judge.domain import AccordError, Study, StudyError
-from storage.browse import Overview
+from storage.overviews import Overview
 from storage.store import Store
 from ui.annotators import AnnotatorControls, AnnotatorsPanel
 from ui.display import escape
@@ -69,6 +69,10 @@ class Studies:
 
     def layout(self) -> Controls:
         """Put the components on the page; which of them are seen depends on the address."""
+        with gr.Column(elem_classes="studies"):
+            return self._layout()
+
+    def _layout(self) -> Controls:
         head = gr.HTML("", apply_default_css=False, js_on_load=SCRIPT, elem_id="studies")
         with gr.Column(visible=False) as overview:
             form = self.form.layout()
@@ -115,7 +119,6 @@ class Studies:
                 "<p><strong>Open or closed</strong><br>In a closed study nobody is given another item; what somebody "
                 "holds may still be answered. It can be opened again.</p>",
                 apply_default_css=False,
-                min_width=280,
             )
             close = gr.Button("Close the study", scale=0, min_width=200, elem_id="close")
         told = gr.HTML("", apply_default_css=False, elem_id="settings-told")

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from judge.domain import GivenVerdict, Item, Study, StudyError, Turn
 from judge.protocol import find_protocol, load_protocol
 from storage import browse
-from storage.browse import Annotator, Places, Search
+from storage.browse import Search
+from storage.desk import Remark
 from storage.imports import prepare
+from storage.overviews import Annotator, Places
 from storage.store import Store
 from storage.verdicts import Submission
 
@@ -208,6 +210,21 @@ def test_disagreement_is_of_current_labels(add):
     store.save_verdict(claim.token, Submission(swap[first]))
     store.save_verdict(claim.token, Submission(swap[wanted]))
     assert names(store, state="people disagree") == before
+
+
+def test_a_flag_counts_until_whoever_set_it_takes_it_off(store, make_study):
+    make_study(2)
+    ana, ben = store.claim_next("s", "ana"), store.claim_next("s", "ben")
+    store.add_remark(ana.token, Remark("flag", comment="odd"))
+    assert names(store, state="flagged") == [ana.item.id]
+    [remark] = store.item_detail("s", ana.item.id).remarks
+    assert (remark.rater, remark.kind, remark.judge, remark.comment) == ("ana", "flag", None, "odd")
+    store.add_remark(ben.token, Remark("unflag"))
+    assert names(store, state="flagged") == [ana.item.id]
+    store.add_remark(ana.token, Remark("unflag"))
+    assert names(store, state="flagged") == []
+    store.add_remark(ana.token, Remark("flag"))
+    assert names(store, state="flagged") == [ana.item.id]
 
 
 def test_filters_work_together(add):
