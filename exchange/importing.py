@@ -6,7 +6,7 @@ import itertools
 import pickle
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import IO, TypeVar
@@ -27,6 +27,8 @@ Thing = TypeVar("Thing")
 
 BATCH = 500  # items stored in one transaction: few enough that nobody notices the wait
 SHOWN_ERRORS = 20
+PREVIEWED_ERRORS = 200
+PREVIEWED_ITEMS = 3
 TOLD_EVERY = 10_000
 
 
@@ -43,6 +45,7 @@ class ImportRequest:
     dry_run: bool = False
     wanted: int = 3
     seed: int = 0
+    new_study: Study | None = None  # all settings of a study that is to be made, instead of these two
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,23 @@ class ImportOutcome:
     added: Added
     dry_run: bool
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What an import would bring, found without storing anything; with errors it would bring nothing."""
+
+    protocol: str | None
+    format: str
+    items: int
+    verdicts: int
+    known: int  # how many of the items are in the study already
+    first: tuple[Record, ...]
+    errors: tuple[str, ...]
+    wrong: int
+    columns: tuple[str, ...] = ()  # of a table
+    mapping: Mapping[str, str] = field(default_factory=dict)  # which column is taken for each field
+    mangled: str | None = None  # where a text looks like UTF-8 read as Windows-1252
 
 
 class BadRowsError(InputError):
@@ -77,10 +97,25 @@ def import_files(store: Store, request: ImportRequest, tell: Callable[[str], Non
         if check.wrong:
             raise BadRowsError(check.errors, check.wrong)
         if not check.items:
-            raise InputError(f"{', '.join(request.locations)}: no items found: nothing was imported")
+            raise InputError(_no_items(request))
         if not request.dry_run:
             _store(store, request, check, spool, tell)
     return check.outcome()
+
+
+def preview_files(store: Store, request: ImportRequest) -> Preview:
+    """Check files as an import would, store nothing, and tell what was found, errors too."""
+    check = _Check(store, request, lambda _: None, PREVIEWED_ERRORS)
+    with closing(check.seen.file):
+        for _ in check.prepared():
+            pass
+    if not check.items and not check.wrong:
+        raise InputError(_no_items(request))
+    return check.preview()
+
+
+def _no_items(request: ImportRequest) -> str:
+    return f"{', '.join(request.locations)}: no items found: nothing was imported"
 
 
 def _batches(stream: Iterator[Thing]) -> Iterator[list[Thing]]:
@@ -90,7 +125,8 @@ def _batches(stream: Iterator[Thing]) -> Iterator[list[Thing]]:
 
 def _store(store: Store, request: ImportRequest, check: _Check, spool: IO[bytes], tell: Callable[[str], None]) -> None:
     if check.study is None:
-        store.create_study(Study(request.study, check.protocol.version, wanted=request.wanted, seed=request.seed))
+        usual = Study(request.study, check.protocol.version, wanted=request.wanted, seed=request.seed)
+        store.create_study(replace(request.new_study or usual, name=request.study, protocol=check.protocol.version))
     spool.seek(0)
     stored = 0
     while stored < check.items:
@@ -104,7 +140,9 @@ def _store(store: Store, request: ImportRequest, check: _Check, spool: IO[bytes]
 class _Check:
     """One pass over the rows, in which everything that may be wrong is found."""
 
-    def __init__(self, store: Store, request: ImportRequest, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, store: Store, request: ImportRequest, tell: Callable[[str], None], shown_errors: int = SHOWN_ERRORS
+    ) -> None:
         self.store = store
         self.request = request
         self.tell = tell
@@ -112,7 +150,12 @@ class _Check:
         self.known_protocol = self._known_protocol()
         self.format = request.format
         self.errors: list[InputError] = []
+        self.shown_errors = shown_errors
         self.wrong = 0
+        self.known = 0
+        self.first: list[Record] = []
+        self.columns: tuple[str, ...] = ()
+        self.mapping: dict[str, str] = {}
         self.items = 0
         self.verdicts = 0
         self.added = Added()
@@ -155,12 +198,29 @@ class _Check:
             tuple(self.notes),
         )
 
+    def preview(self) -> Preview:
+        """Say what would be imported, and what is in the way."""
+        return Preview(
+            self.known_protocol.name if self.known_protocol else None,
+            self.format,
+            self.items,
+            self.verdicts,
+            self.known,
+            tuple(self.first),
+            tuple(map(str, self.errors)),
+            self.wrong,
+            self.columns,
+            self.mapping,
+            self.mangled,
+        )
+
     def prepared(self) -> Iterator[Prepared]:
         """Yield what may be stored; what may not is kept as an error."""
         for batch in _batches(self._converted()):
             ready = [(row, item) for row in batch for item in self._prepare(row)]
             known = self._known([item.name for _, item in ready])
             seen = self.seen.add([item for _, item in ready])
+            self.known += len(known)
             for row, item in ready:
                 if seen[item.name] != item.hash:
                     self._refuse(row.refuse(f"id: {item.name!r} stands twice in the files, with different content"))
@@ -171,7 +231,7 @@ class _Check:
 
     def _refuse(self, error: InputError) -> None:
         self.wrong += 1
-        if len(self.errors) < SHOWN_ERRORS:
+        if len(self.errors) < self.shown_errors:
             self.errors.append(error)
 
     def _known(self, names: list[str]) -> dict[str, str]:
@@ -184,11 +244,12 @@ class _Check:
             return
         tables = is_table(self.request.locations[0])
         if self.format == "auto":
-            self.format = detect(first.value, is_table=tables) or "accord"
+            self.format = detect(first.value, is_table=tables) or ("csv" if tables else "accord")
         chained = itertools.chain([first], rows)
         if self.format == "csv" and isinstance(first.value, dict):
-            mapping = self.request.mapping or guess_mapping(list(first.value))
-            shown = ", ".join(f"{name}={column}" for name, column in mapping.items())
+            self.columns = tuple(map(str, first.value))
+            self.mapping = self.request.mapping or guess_mapping(self.columns)
+            shown = ", ".join(f"{name}={column}" for name, column in self.mapping.items())
             self.notes.append(f"columns taken as {shown} (--map FIELD=COLUMN says otherwise)")
         if self.request.mapping:
             converted = convert_table(chained, self.request.mapping)
@@ -238,6 +299,8 @@ class _Check:
 
     def _counted(self, record: Record, row: Row) -> Prepared:
         item = prepare(record.item, record.verdicts)
+        if len(self.first) < PREVIEWED_ITEMS:
+            self.first.append(record)
         self.items += 1
         self.verdicts += len(record.verdicts)
         if self.mangled is None and not item.body.isascii() and has_mojibake(item.body):

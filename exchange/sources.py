@@ -28,6 +28,7 @@ LONGEST_LINE = 50_000_000  # bytes
 LARGEST_DOCUMENT = 500_000_000  # bytes of one JSON document, which has to be held whole
 _BOMB_SIZE, _BOMB_RATIO = 8_000_000, 200
 _TABLES = (".csv", ".tsv", ".parquet")
+_SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 # UTF-8 read as Windows-1252: é has become Ã©, a typographic apostrophe â€™.
 _MOJIBAKE = re.compile("Ã[\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|â€[œ™˜\u009d“”¦¢]|ð\u0178")
 
@@ -37,7 +38,9 @@ def read_rows(location: str) -> Iterator[Row | InputError]:
     try:
         with _opened(location) as stream:
             suffix = Path(location.removesuffix(".gz")).suffix.lower()
-            if suffix == ".parquet":
+            if suffix in _SPREADSHEETS:
+                yield InputError(f"{location}: is a spreadsheet: save it as CSV (UTF-8) and import that")
+            elif suffix == ".parquet":
                 yield from _parquet_rows(location, stream)
             elif suffix in (".csv", ".tsv"):
                 yield from _table_rows(location, stream, "\t" if suffix == ".tsv" else ",")

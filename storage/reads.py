@@ -32,13 +32,14 @@ def stored_records(connection: Connection, study_id: int) -> Iterator[tuple[str,
         chunk = connection.execute(page.where(items.c.position > after).order_by(items.c.position).limit(CHUNK)).all()
         if not chunk:
             return
-        given = _verdicts_of(connection, [row.id for row in chunk])
+        given = verdicts_of(connection, [row.id for row in chunk])
         for row in chunk:
             yield row.body, given.get(row.id, [])
         after = chunk[-1].position
 
 
-def _verdicts_of(connection: Connection, item_ids: list[int]) -> dict[int, list[GivenVerdict]]:
+def verdicts_of(connection: Connection, item_ids: list[int]) -> dict[int, list[GivenVerdict]]:
+    """Return the current verdicts on items, with the replies they were read from."""
     wanted = (
         current_verdicts()
         .add_columns(raters.c.name.label("rater"), raters.c.kind, calls.c.raw)

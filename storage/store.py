@@ -25,13 +25,27 @@ from judge.domain import (
     StorageError,
     Study,
 )
-from storage import batches, claims, desk, endpoints, imports, reads, run_reads, runs, studies, verdicts
+from storage import (
+    batches,
+    browse,
+    claims,
+    desk,
+    endpoints,
+    imports,
+    overviews,
+    reads,
+    run_reads,
+    runs,
+    studies,
+    verdicts,
+)
 from storage.batches import BatchRow, Ending, Key
 from storage.desk import Remark
 from storage.endpoints import NamedEndpoint
 from storage.engine import WRITE, open_engine
 from storage.imports import Added, Prepared
 from storage.migrate import migrate
+from storage.overviews import Annotator, Overview, Places
 from storage.placing import hold_alone
 from storage.raters import rater_id_of
 from storage.run_reads import FailedCall, RunOverview, StoredCall
@@ -123,6 +137,37 @@ class Store:
         """Return every study, by name."""
         with self.reading() as connection:
             return studies.list_studies(connection)
+
+    def overviews(self) -> list[Overview]:
+        """Return how far every study is, by name."""
+        with self.reading() as connection:
+            return overviews.list_overviews(connection)
+
+    def overview(self, study: str) -> Overview:
+        """Return how far one study is."""
+        with self.reading() as connection:
+            return overviews.study_overview(connection, studies.get_study(connection, study))
+
+    def annotators(self, study: str) -> tuple[list[Annotator], Places]:
+        """Return how each person of a study works, and how much there is left to claim."""
+        with self.reading() as connection:
+            row = studies.get_study(connection, study)
+            return overviews.list_annotators(connection, row), overviews.free_places(connection, row.id)
+
+    def browse_items(self, study: str, search: browse.Search, start: int = 0) -> browse.FoundPage:
+        """Return the first items from a position on that a search finds."""
+        with self.reading() as connection:
+            return browse.browse_items(connection, studies.get_study(connection, study), search, start)
+
+    def item_detail(self, study: str, item: str) -> browse.Detail:
+        """Return one item with every current verdict on it."""
+        with self.reading() as connection:
+            return browse.item_detail(connection, studies.get_study(connection, study), item)
+
+    def some_tags(self, study: str) -> list[str]:
+        """Return tags of a study to choose from."""
+        with self.reading() as connection:
+            return browse.some_tags(connection, studies.get_study(connection, study).id)
 
     def claim_next(self, study: str, rater: str) -> Claim | NothingToDo:
         """Give a rater one item they have not done, held for them until they answer or the time is up."""

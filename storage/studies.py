@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, func, insert, select, update
 
-from judge.domain import ProtocolVersion, Study, StudyError, content_hash
+from judge.domain import LONGEST_NAME, ProtocolVersion, Study, StudyError, content_hash
 from storage.codec import scale_from_json, scale_to_json
 from storage.schema import guidelines, items, protocols, studies
 
@@ -23,10 +23,7 @@ class StudyRow:
 
 def add_study(connection: Connection, study: Study, now: datetime) -> int:
     """Store a new study and return its number."""
-    if not study.name.strip():
-        raise StudyError("a study needs a name")
-    if study.wanted < 1:
-        raise StudyError("a study wants at least one verdict per item")
+    _check_settings(study)
     if find_study(connection, study.name) is not None:
         raise StudyError(f"there is already a study named {study.name!r}: choose another name")
     row = {
@@ -45,6 +42,19 @@ def add_study(connection: Connection, study: Study, now: datetime) -> int:
         insert(guidelines).values(study_id=study_id, version=1, body=study.guidelines, created=now),
     )
     return study_id
+
+
+def _check_settings(study: Study) -> None:
+    if not study.name.strip() or len(study.name) > LONGEST_NAME:
+        raise StudyError(f"a study needs a name of at most {LONGEST_NAME} characters")
+    if study.wanted < 1:
+        raise StudyError("a study wants at least one verdict per item")
+    if not 0 <= study.repeat_share <= 1:
+        raise StudyError("the share of hidden repeats lies between 0 and 1")
+    if study.claim_seconds < 1:
+        raise StudyError("an item has to be held for some time: give a time-out above 0")
+    if not abs(study.seed) < 2**63:
+        raise StudyError("the seed is too large: give a whole number of up to 18 digits")
 
 
 def keep_protocol(connection: Connection, protocol: ProtocolVersion) -> int:
@@ -100,7 +110,12 @@ def get_study(connection: Connection, name: str) -> StudyRow:
 
 def list_studies(connection: Connection) -> list[Study]:
     """Return every study, by name."""
-    return [_study_row(connection, row).study for row in connection.execute(_STUDIES).all()]
+    return [row.study for row in list_study_rows(connection)]
+
+
+def list_study_rows(connection: Connection) -> list[StudyRow]:
+    """Return every study with its number, by name."""
+    return [_study_row(connection, row) for row in connection.execute(_STUDIES).all()]
 
 
 def _study_row(connection: Connection, row: Row[Any]) -> StudyRow:

@@ -18,6 +18,7 @@ from ui.page import Page, Settings, open_door, put_header
 from ui.playground import Playground, list_examples
 from ui.review import Review
 from ui.settings import SettingsPage
+from ui.studies import Studies
 from ui.theme import LAUNCH
 
 
@@ -33,6 +34,7 @@ def build_app(
     pages: list[Page] = [
         Review(store, endpoints),
         Judges(store, endpoints, runs),
+        Studies(store, settings),
         Playground(settings.protocols, list_examples()),
         SettingsPage(endpoints),
     ]
@@ -40,7 +42,8 @@ def build_app(
     def list_studies() -> list[str]:
         return [study.name for study in store.studies()]
 
-    with gr.Blocks(title="Accord", analytics_enabled=False, fill_width=True) as blocks:
+    # Files that were sent or fetched are gone from the server a day later.
+    with gr.Blocks(title="Accord", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as blocks:
         open_door(list_studies, "list_studies")
         _put(pages[0], pages)
     for page in pages[1:]:

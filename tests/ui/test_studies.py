@@ -1,0 +1,382 @@
+"""The studies page's handlers, called as functions with a real store."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import gradio as gr
+import pytest
+
+from exchange.exporting import interchange_lines
+from judge.domain import GivenVerdict, Item, Study, Turn
+from judge.protocol import find_protocol, list_protocols
+from storage.imports import prepare
+from storage.store import Store
+from ui.annotators import show_links
+from ui.downloads import KINDS, DownloadsPanel, file_name
+from ui.page import Settings
+from ui.planning import PlanPanel
+from ui.studies import Studies
+from ui.study_form import SUITED
+from ui.uploads import NAMES, Upload, chosen_mapping
+
+PROTOCOLS = list_protocols()
+WILDBENCH = find_protocol("wildbench-pairwise").version
+HOSTILE = "<img src=x onerror=alert(1)> ${alert(1)} {{value}} \"'` \u202e </script>"
+USUAL = (3, True, False, 0, 30, 0, "")
+
+
+class Texts(HTMLParser):
+    """The texts and elements of some markup, as a browser reads it."""
+
+    def __init__(self, markup):
+        super().__init__()
+        self.texts, self.tags, self.data = [], [], []
+        self.feed(markup)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.data += [dict(attributes)]
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    @property
+    def text(self):
+        return "".join(self.texts)
+
+
+@pytest.fixture
+def kept(tmp_path):
+    store = Store.open(f"sqlite:///{tmp_path / 'accord.db'}")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def page(kept):
+    return Studies(kept, Settings(PROTOCOLS))
+
+
+def at(study="", **more):
+    return gr.Request(query_params={"study": study, **more})
+
+
+def write(path, *values):
+    path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
+    return str(path)
+
+
+def line(name, **more):
+    return {"id": name, "instruction": f"{name}?", "response_a": "x", "response_b": "y", **more}
+
+
+def fill(store, name="s", count=3):
+    store.create_study(Study(name, WILDBENCH))
+    made = [Item(f"q{n}", (Turn("user", f"Question {n}?"),), f"left {n}", f"right {n}") for n in range(count)]
+    store.add_prepared(name, [prepare(item) for item in made])
+
+
+def create(page, name, *, protocol=SUITED, files=None, mapping="", settings=USUAL):
+    return page.form.create(protocol, files, mapping, False, name, *settings)
+
+
+def test_an_empty_house_says_how_to_begin_and_opens_the_form(page):
+    head, overview, chosen, form, *_ = page.show(at())
+    assert "There is no study yet" in head
+    assert (overview["visible"], chosen["visible"], form["open"]) == (True, False, True)
+
+
+def test_the_list_tells_how_far_each_study_is(page, kept):
+    fill(kept)
+    kept.close_study("s")
+    shown = Texts(page.show(at())[0])
+    assert "wildbench-pairwise" in shown.text
+    assert "0 of 9" in shown.text
+    assert "closed" in shown.text
+    assert {"data-path": "/studies", "data-study": "s"} in shown.data
+
+
+def test_a_study_that_is_not_there_is_told_with_those_that_are(page, kept):
+    fill(kept)
+    head, overview, chosen, *_ = page.show(at("other"))
+    assert "No study named &#39;other&#39;; there are: s." in head
+    assert (overview["visible"], chosen["visible"]) == (False, False)
+
+
+def test_an_address_can_name_an_item(page, kept):
+    fill(kept)
+    shown = page.show(at("s", item="q2"))
+    assert 'aria-label="Item q2"' in shown[9]
+
+
+def test_creating_keeps_every_choice(page, kept):
+    settings = (5, False, True, 10, 45, 7, "# Read both")
+    assert 'data-go="/studies"' in create(page, " mine ", protocol="prometheus-direct", settings=settings)
+    study = kept.study("mine")
+    assert (study.protocol.name, study.wanted, study.blind, study.reveal) == ("prometheus-direct", 5, False, True)
+    assert (study.repeat_share, study.claim_seconds, study.seed) == (0.1, 2700, 7)
+    assert study.guidelines == "# Read both"
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol", "settings", "complaint"),
+    [
+        ("", "prometheus-direct", USUAL, "needs a name"),
+        ("s", "prometheus-direct", USUAL, "already a study named"),
+        ("new", SUITED, USUAL, "choose a protocol"),
+        ("new", "prometheus-direct", (None, *USUAL[1:]), "fill in the empty one"),
+        ("new", "prometheus-direct", (0, *USUAL[1:]), "at least one verdict"),
+        ("new", "prometheus-direct", (3, True, False, 120, *USUAL[4:]), "between 0 and 1"),
+    ],
+)
+def test_a_wrong_choice_makes_nothing_and_says_why(page, kept, name, protocol, settings, complaint):
+    fill(kept)
+    told = Texts(create(page, name, protocol=protocol, settings=settings)).text
+    assert told.startswith("Nothing was made.")
+    assert complaint.lower() in told.lower()
+    assert [study.name for study in kept.studies()] == ["s"]
+
+
+def test_a_new_study_from_a_file_takes_the_protocol_that_suits(page, kept, tmp_path):
+    file = write(tmp_path / "i.jsonl", line("q1"), line("q2"))
+    preview, _ = page.form.preview(SUITED, [file], "", False)
+    assert "2 items with 0 verdicts, for wildbench-pairwise." in preview
+    assert kept.studies() == []
+    create(page, "mine", files=[file], settings=(2, *USUAL[1:]))
+    assert (kept.study("mine").items, kept.study("mine").wanted) == (2, 2)
+
+
+def test_a_new_study_from_a_bad_file_is_not_made(page, kept, tmp_path):
+    file = write(tmp_path / "bad.jsonl", line("q1"), {"id": "q2"})
+    told = Texts(create(page, "mine", files=[file])).text
+    assert "bad.jsonl:2: response_a: is missing" in told
+    assert str(tmp_path) not in told
+    assert kept.studies() == []
+
+
+def test_a_preview_names_bad_lines_and_bars_the_import(page, kept, tmp_path):
+    fill(kept)
+    file = write(tmp_path / "bad.jsonl", line("new"), {"id": 4}, line("q0", response_a="other"))
+    shown, _, button, _ = page.preview([file], "", False, at("s"))
+    told = Texts(shown).text
+    assert "2 lines cannot be taken" in told
+    assert "bad.jsonl:2 response_a: is missing" in told
+    assert "bad.jsonl:3 id: 'q0' is in the study with other content" in told
+    assert str(tmp_path) not in shown
+    assert button["interactive"] is False
+    assert kept.study("s").items == 3
+
+
+def test_importing_adds_and_the_same_again_adds_nothing(page, kept, tmp_path):
+    fill(kept)
+    file = write(tmp_path / "i.jsonl", line("new", verdicts=[{"rater": "ana", "label": "A+"}]))
+    shown, _, button, _ = page.preview([file], "", False, at("s"))
+    assert button["interactive"] is True
+    assert "1 item with 1 verdict" in shown
+    assert "added 1 item and 1 verdict" in page.store_upload([file], "", False, at("s"))[0]
+    assert "nothing was added" in page.store_upload([file], "", False, at("s"))[0]
+    assert "1 item of them is in the study already" in page.preview([file], "", False, at("s"))[0]
+    assert kept.study("s").items == 4
+
+
+def test_importing_never_makes_a_study(page, kept, tmp_path):
+    file = write(tmp_path / "i.jsonl", line("new"))
+    assert "No study named" in page.store_upload([file], "", False, at("other"))[0]
+    assert kept.studies() == []
+
+
+def test_columns_are_offered_with_guesses_and_take_another_meaning(page, kept, tmp_path):
+    fill(kept)
+    file = tmp_path / "t.csv"
+    file.write_text("name,question,links,rechts,ana\nr1,why?,x,y,A+\n", encoding="utf-8")
+    shown, *_ = page.preview([str(file)], "", False, at("s"))
+    assert [each.get("data-column") for each in Texts(shown).data if "data-column" in each] == [
+        "name",
+        "question",
+        "links",
+        "rechts",
+        "ana",
+    ]
+    chosen = [["name", "id"], ["question", "instruction"], ["links", "response_a"], ["rechts", "response_b"]]
+    event = gr.EventData(None, {"fields": [*chosen, ["ana", "label:"]]})
+    mapping, _, _, button, _ = page.assign([str(file)], False, event, at("s"))
+    assert button["interactive"] is True
+    page.store_upload([str(file)], mapping, False, at("s"))
+    detail = kept.item_detail("s", "r1")
+    assert (detail.item.response_a, [(given.rater, given.label) for given in detail.verdicts]) == ("x", [("ana", "A+")])
+
+
+def test_every_field_of_a_table_can_be_chosen():
+    from exchange.formats.columns import FIELDS
+
+    assert set(NAMES) == FIELDS
+
+
+@pytest.mark.parametrize("mapping", ["[]", "{", '{"id": 4}', "nonsense"])
+def test_a_mapping_that_is_not_ours_is_refused(page, kept, mapping, tmp_path):
+    fill(kept)
+    file = write(tmp_path / "i.jsonl", line("new"))
+    assert "choose the file again" in page.store_upload([file], mapping, False, at("s"))[0]
+    assert kept.study("s").items == 3
+
+
+@pytest.mark.parametrize("fields", [None, "x", [["one"]], [1], {"a": 1}])
+def test_choices_that_are_not_ours_map_nothing(fields):
+    assert chosen_mapping(gr.EventData(None, {"fields": fields})) in ("", "{}")
+
+
+def test_other_files_begin_without_a_mapping(page, kept, tmp_path):
+    fill(kept)
+    mapping, shown, *_ = page.receive([write(tmp_path / "i.jsonl", line("new"))], False, at("s"))
+    assert (mapping, "1 item with" in shown) == ("", True)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_export_is_written_and_recorded(kept, tmp_path, name):
+    fill(kept)
+    path = DownloadsPanel(kept).export("s", name, tmp_path)
+    assert path.name == f"s.{KINDS[name].ending}"
+    assert path.stat().st_size > 0
+    recorded = [event["format"] for event in kept.events("s") if event["kind"] == "export"]
+    assert recorded == ([] if name == "codebook" else [name])
+
+
+def test_an_export_comes_back_with_equal_bytes_and_leaves_no_file(page, kept, tmp_path):
+    fill(kept)
+    making = page.downloads.maker("jsonl")(at("s"))
+    path = Path(next(making))
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(path.read_bytes())
+    assert list(making) == []
+    assert not path.exists()
+    create(page, "again", files=[str(copy)])
+    assert list(interchange_lines(kept, "again")) == list(interchange_lines(kept, "s"))
+
+
+def test_an_export_of_no_study_is_an_error(page):
+    with pytest.raises(gr.Error, match="no study named"):
+        next(page.downloads.maker("jsonl")(at("other")))
+
+
+@pytest.mark.parametrize(
+    ("study", "name"),
+    [
+        ("WildBench pilot", "WildBench-pilot"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("<img>", "img"),
+        ("…", "study"),
+        ("日本", "日本"),
+    ],
+)
+def test_a_file_is_named_after_its_study_and_stays_in_its_folder(study, name):
+    assert file_name(study) == name
+
+
+def test_settings_change_and_say_so(page, kept):
+    fill(kept)
+    told, head, _ = page.change_wanted(5, at("s"))
+    assert "each item now wants 5 verdicts" in told.lower()
+    assert "5 verdicts per item" in head
+    assert kept.study("s").wanted == 5
+    assert "version 2" in page.change_guidelines("New.", at("s"))[0]
+    assert "no new version" in page.change_guidelines("New.", at("s"))[0]
+    assert kept.study("s").guideline_version == 2
+    _, head, button = page.close_or_open(at("s"))
+    assert ("closed" in head, button["value"]) == (True, "Open the study again")
+    _, head, button = page.close_or_open(at("s"))
+    assert (kept.study("s").closed, button["value"]) == (None, "Close the study")
+
+
+@pytest.mark.parametrize("wanted", [None, 0, -1, 1.5])
+def test_a_wrong_n_changes_nothing(page, kept, wanted):
+    fill(kept)
+    assert "whole number" in page.change_wanted(wanted, at("s"))[0]
+    assert kept.study("s").wanted == 3
+
+
+def test_items_are_searched_and_turned_over(page, kept):
+    fill(kept, count=60)
+    first = page.items.search("", None, "any", at("s"))
+    assert "1 to 25 of 60" in first
+    [_, following] = [each["data-starts"] for each in Texts(first).data if "data-starts" in each]
+    second = page.items.turn("", None, "any", gr.EventData(None, {"starts": following}), at("s"))
+    assert "26 to 50 of 60" in second
+    back, last = [each["data-starts"] for each in Texts(second).data if "data-starts" in each]
+    assert (back, last) == ("0", "0,25,50")
+    found = page.items.search("question 59?", None, "any", at("s"))
+    assert [each["data-open"] for each in Texts(found).data if "data-open" in each] == ["q59"]
+    assert "No item matches" in page.items.search("nowhere", "", "any", at("s"))
+
+
+@pytest.mark.parametrize("starts", ["", "x", "-1", "1,2,<b>", "99999999999999"])
+def test_a_page_that_is_not_there_is_no_error(page, kept, starts):
+    fill(kept)
+    assert "pager" in page.items.turn("", None, "any", gr.EventData(None, {"starts": starts}), at("s"))
+
+
+def test_people_and_places_are_shown(page, kept):
+    fill(kept)
+    assert "Nobody has started yet" in page.annotators.follow(at("s"))
+    kept.claim_next("s", "ana")
+    shown = Texts(page.annotators.follow(at("s")))
+    assert "Places are free on 3 of 3 items; 1 item held by somebody at the moment." in shown.text
+    assert any("datetime" in each for each in shown.data)
+
+
+def test_an_invitation_is_a_link_for_each_name(page, kept):
+    fill(kept)
+    shown = Texts(page.annotators.invite("ana\n\n ben \nana", at("s")))
+    links = [(each["data-study"], each.get("data-annotator")) for each in shown.data if each.get("data-path") == "/"]
+    assert links == [("s", "ana"), ("s", "ben")]
+    assert "at most 200 characters" in page.annotators.invite("x" * 201, at("s"))
+    assert "at most 200 at a time" in page.annotators.invite("\n".join(map(str, range(201))), at("s"))
+
+
+def test_the_plan_is_that_of_the_formula():
+    assert "<strong>323 items</strong>, so 969 verdicts" in PlanPanel().answer(70, 5, 3)
+    assert "above 0" in PlanPanel().answer(70, 0, 3)
+    assert "at least one person" in PlanPanel().answer(None, 5, 3)
+
+
+def test_hostile_names_are_text_everywhere(page, kept, tmp_path):
+    kept.create_study(Study(HOSTILE, WILDBENCH))
+    given = [
+        GivenVerdict(HOSTILE, "human", "A+", comment=HOSTILE),
+        GivenVerdict(HOSTILE, "judge", None, "refused", raw=HOSTILE),
+    ]
+    turns = (Turn(HOSTILE, HOSTILE), Turn("user", HOSTILE))
+    item = Item(
+        HOSTILE,
+        turns,
+        HOSTILE,
+        HOSTILE,
+        HOSTILE,
+        HOSTILE,
+        HOSTILE,
+        (HOSTILE,),
+        tags=(HOSTILE,),
+        metadata={"k": HOSTILE},
+    )
+    kept.add_prepared(HOSTILE, [prepare(item, given)])
+    table = tmp_path / "hostile.csv"
+    table.write_text(f'"{HOSTILE.replace(chr(34), chr(34) * 2)}",question,answer\n"x",y,z\n', encoding="utf-8")
+    shown = page.show(at(HOSTILE, item=HOSTILE))
+    markup = [
+        page.show(at())[0],
+        *(part for part in shown if isinstance(part, str) and part.startswith("<")),
+        show_links(HOSTILE, [HOSTILE]),
+        page.preview([str(table)], "", False, at(HOSTILE))[0],
+        page.items.search(HOSTILE, HOSTILE, "any", at(HOSTILE)),
+        create(page, HOSTILE, protocol="prometheus-direct"),
+    ]
+    for part in markup:
+        read = Texts(part)
+        assert not {"img", "script", "b"} & set(read.tags)
+        assert not any(name.startswith("on") for each in read.data for name in each)
+    assert HOSTILE in Texts(markup[0]).text
+
+
+def test_an_upload_is_named_as_its_owner_named_it():
+    upload = Upload.taken(["/tmp/gradio/abc/my file.csv"], "", False)
+    assert upload.named("/tmp/gradio/abc/my file.csv:3: id: is missing") == "my file.csv:3: id: is missing"

@@ -1,0 +1,62 @@
+// What the studies page's panels share: ways to other pages, moments in the reader's time, clicks that become events.
+const asked = ({ dataset }) => ({ study: dataset.study, item: dataset.item, annotator: dataset.annotator });
+// What was chosen for the columns of these files: an answer to an earlier choice must not undo a later one.
+const chosen = { files: null, fields: new Map() };
+const showChosen = () => {
+  const table = element.querySelector("[data-mapping]");
+  if (!table || table.dataset.mapping !== chosen.files) {
+    chosen.files = table?.dataset.mapping ?? null;
+    chosen.fields.clear();
+  }
+  for (const choice of table?.querySelectorAll("select") ?? []) {
+    choice.value = chosen.fields.get(choice.dataset.column) ?? choice.value;
+  }
+};
+const dress = () => {
+  showChosen();
+  for (const link of element.querySelectorAll("[data-path]")) {
+    const address = accord.address(link.dataset.path, asked(link));
+    if (link.tagName === "A") link.href = address;
+    else link.textContent = address;
+  }
+  for (const time of element.querySelectorAll("time[datetime]")) {
+    time.textContent = new Date(time.dateTime).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+  }
+  const goal = element.querySelector("[data-go]");
+  if (goal) window.location.assign(accord.address(goal.dataset.go, asked(goal)));
+};
+dress();
+watch("value", () => {
+  dress();
+  // On a phone what was opened lies below the list.
+  const opened = element.querySelector("[data-opened]");
+  if (opened && window.innerWidth < 900) opened.scrollIntoView({ block: "start" });
+});
+element.addEventListener("click", async ({ target }) => {
+  const button = target.closest("button");
+  if (!button) return;
+  if (button.dataset.open !== undefined) {
+    element.querySelectorAll("[aria-current]").forEach((other) => other.removeAttribute("aria-current"));
+    button.setAttribute("aria-current", "true");
+    trigger("open", { item: button.dataset.open });
+  } else if (button.dataset.starts !== undefined) {
+    trigger("turn", { starts: button.dataset.starts });
+  } else if (button.classList.contains("copy")) {
+    const places = button.closest("[data-copied]").querySelectorAll("[data-path]");
+    await accord.copy([...places].map((place) => place.textContent).join("\n"));
+    const words = button.textContent;
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = words; }, 1500);
+  }
+});
+element.addEventListener("change", ({ target }) => {
+  const table = target.closest("[data-mapping]");
+  if (!table) return;
+  const choices = [...table.querySelectorAll("select")];
+  // A field has one column: choosing another frees the one before. Only verdicts by rater may stand in several.
+  for (const other of choices) {
+    if (other !== target && other.value === target.value && target.value !== "label:") other.value = "";
+    chosen.fields.set(other.dataset.column, other.value);
+  }
+  trigger("assign", { fields: [...chosen.fields] });
+});
