@@ -36,7 +36,9 @@ def measure_ranking_accuracy(
         raise InputError("Two lists of scores for the same items must have one length.")
     seen = np.isfinite(one) & np.isfinite(two)
     owner, many = number_clusters(np.zeros(one.size) if groups is None else groups)
-    parts = [np.flatnonzero(seen & (owner == group)) for group in range(many)]
+    held = np.flatnonzero(seen)
+    held = held[np.argsort(owner[held], kind="stable")]
+    parts = np.split(held, np.cumsum(np.bincount(owner[held], minlength=many))[:-1])
     parts = [part for part in parts if part.size >= 2]
     if not parts:
         return RankingAccuracy(undefined("no group has two items with both scores", int(seen.sum())), None, 0)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from agreement.categories import IntArray
 from agreement.intraclass import intraclass_correlation
 from agreement.many import compare_every_pair, count_labels, describe_raters, gwet_many
 from agreement.two_way import alpha_two_way
@@ -26,6 +27,8 @@ from storage.store import Store
 
 MOST_PAIRS = 300  # of raters, beyond which a table of all of them serves nobody
 TWO_WAY_RATERS = 8
+CONSENSUS = "consensus"
+ONLY_A_MEAN = "a mean over pairs of raters, each of which has its own interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +167,8 @@ def describe_group(panel: Panel, members: tuple[int, ...]) -> dict[str, Any]:
         **estimates(describe_raters(counts, categories, sampling, panel.cluster)),
         "ac1": gwet_many(counts, nominal, sampling, panel.cluster).as_dict(),
         "ac2": gwet_many(counts, quadratic, sampling, panel.cluster).as_dict(),
-        "mean_kappa": matrix.mean.as_dict(),
-        "mean_kappa_by_overlap": matrix.weighted_mean.as_dict(),
+        "mean_kappa": {"why": ONLY_A_MEAN, **matrix.mean.as_dict()},
+        "mean_kappa_by_overlap": {"why": ONLY_A_MEAN, **matrix.weighted_mean.as_dict()},
     }
     if panel.kind == "direct":
         scores = np.where(codes >= 0, categories.array[codes], np.nan)
@@ -173,3 +176,44 @@ def describe_group(panel: Panel, members: tuple[int, ...]) -> dict[str, Any]:
     if panel.options.two_way and len(members) >= TWO_WAY_RATERS:
         value["alpha_two_way"] = alpha_two_way(codes, "ordinal", categories, sampling).as_dict()
     return value
+
+
+def list_cell(
+    store: Store, study: str, options: Options, names: tuple[str, str], cell: tuple[int, int]
+) -> list[dict[str, Any]]:
+    """Return the items in one cell of two raters' confusion matrix, as position and id; `consensus` is a rater too."""
+    panel = make_panel(read_source(store, study, options), options)
+    one, two = (_codes_of(panel, name) for name in names)
+    return _name_items(store, study, panel, np.flatnonzero((one == cell[0]) & (two == cell[1])))
+
+
+def list_disagreements(store: Store, study: str, options: Options, judge: str) -> list[dict[str, Any]]:
+    """Return the items on which a judge and the people's consensus differ, the furthest apart first."""
+    panel = make_panel(read_source(store, study, options), options)
+    people, model = _codes_of(panel, CONSENSUS), _codes_of(panel, judge)
+    differ = np.flatnonzero((people >= 0) & (model >= 0) & (people != model))
+    values = panel.categories.array
+    apart = np.abs(values[people[differ]] - values[model[differ]])
+    rank = np.argsort(-apart, kind="stable")
+    found = _name_items(store, study, panel, differ[rank])
+    for entry, place, distance in zip(found, differ[rank], apart[rank], strict=True):
+        entry |= {
+            "people": panel.labels[people[place]],
+            "judge": panel.labels[model[place]],
+            "distance": float(distance),
+        }
+    return found
+
+
+def _codes_of(panel: Panel, name: str) -> IntArray:
+    if name == CONSENSUS:
+        return panel.consensus[0]
+    place = next((at for at, rater in enumerate(panel.ratings.raters) if rater.name == name), None)
+    if place is None:
+        raise InputError(f"no rater named {name!r} has a verdict in this study")
+    return panel.codes[:, place]
+
+
+def _name_items(store: Store, study: str, panel: Panel, places: IntArray) -> list[dict[str, Any]]:
+    names, position = store.item_names(study), panel.ratings.facts.position
+    return [{"position": int(position[place]), "id": names[int(position[place])]} for place in places]

@@ -60,13 +60,16 @@ def measure_position(panel: Panel, place: int) -> FirstPosition:
     ratings = panel.ratings
     rows = panel.rows[place]
     rows = rows[(ratings.order[rows] >= 0) & ~ratings.repeat[rows]]
+    if not rows.size:
+        none = undefined("no verdict says in which order the sides were shown")
+        return FirstPosition(none, none, 0, 0, 0, None)
     ahead = ratings.order[rows] == 0
-    balanced = bool(rows.size) and min(ahead.mean(), 1.0 - ahead.mean()) >= LEAST_SHARE_OF_AN_ORDER
+    balanced = min(ahead.mean(), 1.0 - ahead.mean()) >= LEAST_SHARE_OF_AN_ORDER
     items = ratings.item[rows]
     alone = panel.cluster is None and np.unique(items).size == items.size
     cluster = None if alone else items if panel.cluster is None else panel.cluster[items]
     verdicts = panel.coarse(ratings.code[rows]), ahead
-    return measure_first_position(verdicts, panel.categories, panel.sampling, cluster, balanced=balanced)
+    return measure_first_position(verdicts, panel.categories, panel.sampling, cluster, balanced=bool(balanced))
 
 
 def describe_repeats(panel: Panel, place: int) -> dict[str, Any]:

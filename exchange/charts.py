@@ -6,6 +6,7 @@ still has its colours when it is saved. Every chart carries a title and a descri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,10 +16,11 @@ from exchange.sentences import told
 
 SIDE_A = "var(--side-a,#2f6fd6)"
 SIDE_B = "var(--side-b,#b35a00)"
-WIDTH = 720
+WIDTH = 900
 ROW = 30
-LEFT, RIGHT, TOP, BOTTOM = 190, 170, 14, 34
-TICKS = 5
+LEFT, RIGHT, TOP, BOTTOM = 200, 330, 6, 34
+HEADING = 28
+STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,8 @@ def _row(row: Row, y: float, x: Any, shown: str, why: str) -> str:
             inner += _line(x(made["low"]), y, x(made["high"]), y, "stroke-width:2")
         inner += _point(row.kind, x(made["value"]), y)
         parts.append(f"<g><title>{tip}</title>{inner}</g>")
-    beside = f"{shown}{f'  {row.note}' if row.note else ''}"
-    parts.append(f"<g><title>{tip}</title>{_text(WIDTH - RIGHT + 12, y + 5, beside, 'start', limit=34)}</g>")
+    beside = f"{shown} {row.note or (why if made['value'] is None else '')}"
+    parts.append(f"<g><title>{tip}</title>{_text(WIDTH - RIGHT + 12, y + 5, beside, 'start', limit=42)}</g>")
     return "".join(parts)
 
 
@@ -110,7 +112,7 @@ def length_chart(judges: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for judge in judges:
         difference = told(judge["length"]["difference"], percent=True)
-        rows.append(Row(judge["name"], "judge", judge["length"]["judge"], f"judge − people {difference}"))
+        rows.append(Row(judge["name"], "judge", judge["length"]["judge"], f"gap {difference}"))
         rows.append(Row("people, same items", "human", judge["length"]["human"]))
     return interval_chart("The longer response wins", rows, reference=0.5, percent=True)
 
@@ -145,44 +147,50 @@ def confusion_chart(
 
     A clickable cell is an element with class `cell` and data-row, data-column: the page listens for them.
     """
-    cell, left, top = 74, 120, 56
+    cell, left, top = 74, 120, 32
     size = len(labels)
-    width, height = left + cell * size + 20, top + cell * size * 0.62 + 20
-    parts = [_text(left + cell * size / 2, 18, names[1], "middle"), _text(8, top - 12, names[0], "start")]
+    width, height = max(left + cell * size + 20, 600), top + cell * size * 0.62 + 6
+    parts = []
     described = []
     for row, name in enumerate(labels):
         total = sum(counts[row])
         y = top + cell * 0.62 * row
-        parts.append(_text(left - 10, y + 27, name, "end"))
-        parts.append(_text(left + cell * (row + 0.5), top - 12, name, "middle"))
+        parts.append(_text(left - 10, y + 27, name, "end", colour=_side(name)))
+        parts.append(_text(left + cell * (row + 0.5), top - 12, name, "middle", colour=_side(name)))
         for column, count in enumerate(counts[row]):
             share = count / total if total else 0.0
             tip = f"{names[0]} {name}, {names[1]} {labels[column]}: {count} ({share:.0%} of the row)"
             described.append(tip)
             parts.append(_cell((left + cell * column, y, cell), (row, column), (count, share), (tip, links)))
-    return _svg(f"{names[0]} against {names[1]}", "; ".join(described), height, "".join(parts), width)
+    return _svg(f"{names[0]} (rows) against {names[1]} (columns)", "; ".join(described), height, "".join(parts), width)
 
 
 def _cell(
     box: tuple[float, float, float], place: tuple[int, int], number: tuple[int, float], told_as: tuple[str, bool]
 ) -> str:
     (x, y, cell), (row, column), (count, share), (tip, links) = box, place, number, told_as
-    colour = SIDE_A if row == column else SIDE_B
-    opacity = 0.06 + 0.5 * share
+    outline = ";stroke:currentColor;stroke-opacity:.6" if row == column else ""
     marks = f' class="cell" tabindex="0" role="button" data-row="{row}" data-column="{column}"' if links else ""
     return (
         f"<g{marks}><title>{escape(tip)}</title>"
         f'<rect x="{x + 1:.1f}" y="{y + 1:.1f}" width="{cell - 2:.1f}" height="{cell * 0.62 - 2:.1f}" rx="4" '
-        f'style="fill:{colour};fill-opacity:{opacity:.2f}"/>'
+        f'style="fill:currentColor;fill-opacity:{0.03 + 0.3 * share:.2f}{outline}"/>'
         f"{_text(x + cell / 2, y + 20, str(count), 'middle')}"
         f"{_text(x + cell / 2, y + 37, f'{share:.0%}', 'middle', small=True)}</g>"
     )
 
 
+def _side(label: str) -> str:
+    """Return the colour of the side that a label prefers; ties and scores are ink."""
+    if label.rstrip("+") in ("A", "B"):
+        return SIDE_A if label[0] == "A" else SIDE_B
+    return "currentColor"
+
+
 def curve_chart(judges: Sequence[Mapping[str, Any]]) -> str:
     """Return the alternative annotator test's winning rate over its margin, with one half as what passes."""
     height, dashes = 240, ("", "6 4", "2 3", "8 3 2 3")
-    left, right = 60, WIDTH - 200
+    left, right = 60, WIDTH - RIGHT
     described, parts = [], [_line(left, height - 40, right, height - 40), _line(left, 20, left, height - 40)]
 
     def point(epsilon: float, rate: float) -> tuple[float, float]:
@@ -231,13 +239,19 @@ def flow_chart(flow: Mapping[str, Any]) -> str:
 def _axis(low: float, high: float, height: float, x: Any, percent: bool) -> str:
     y = height - BOTTOM
     parts = [_line(LEFT, y, WIDTH - RIGHT, y, "opacity:.5")]
-    for step in range(TICKS):
-        value = low + (high - low) * (step + 0.5) / TICKS
-        label = f"{100 * value:.0f} %" if percent else f"{value:.2f}".replace("-", "−")
-        parts.append(
-            _line(x(value), y, x(value), y + 5, "opacity:.5") + _text(x(value), y + 20, label, "middle", small=True)
-        )
+    for value in _ticks(low, high):
+        label = f"{100 * value:.3g} %" if percent else f"{value:.3g}"
+        parts.append(_line(x(value), y, x(value), y + 5, "opacity:.5"))
+        parts.append(_text(x(value), y + 20, label.replace("-", "−"), "middle", small=True))
     return "".join(parts)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return round numbers between the ends, about five of them."""
+    rough = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in STEPS if power * factor >= rough * 0.999)
+    return [round(at * step, 10) for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, style: str = "") -> str:
@@ -245,17 +259,20 @@ def _line(x1: float, y1: float, x2: float, y2: float, style: str = "") -> str:
 
 
 def _text(  # noqa: PLR0913 (what a text in a chart has)
-    x: float, y: float, text: str, anchor: str, *, limit: int = 0, small: bool = False
+    x: float, y: float, text: str, anchor: str, *, limit: int = 0, small: bool = False, colour: str = "currentColor"
 ) -> str:
     shown = f"{text[: limit - 1]}…" if limit and len(text) > limit else text
     size = 12 if small else 14
-    style = f"font-size:{size}px;fill:currentColor"
+    style = f"font-size:{size}px;fill:{colour}"
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" style="{style}">{escape(shown)}</text>'
 
 
 def _svg(title: str, described: str, height: float, inside: str, width: float = WIDTH) -> str:
+    whole = height + HEADING
+    heading = f'<text x="0" y="16" style="font-size:14px;font-weight:700;fill:currentColor">{escape(title)}</text>'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" viewBox="0 0 {width:.0f} {whole:.0f}" '
         f'style="max-width:{width:.0f}px;width:100%;font-family:inherit">'
-        f"<title>{escape(title)}</title><desc>{escape(described)}</desc>{inside}</svg>"
+        f"<title>{escape(title)}</title><desc>{escape(described)}</desc>{heading}"
+        f'<g transform="translate(0 {HEADING})">{inside}</g></svg>'
     )

@@ -23,6 +23,7 @@ from agreement.length import (
 from agreement.pairs import bound_agreement
 from agreement.position import measure_swaps
 from agreement.prediction_powered import PredictionPowered, Sample, correct_mean
+from agreement.ranking_accuracy import measure_ranking_accuracy
 from exchange.annotators import describe_position
 from exchange.findings import compare_codes, describe_table, estimates, none_of
 from exchange.panel import BLANK_COUNTS, Panel
@@ -50,6 +51,8 @@ def describe_judge(panel: Panel, judge: int) -> dict[str, Any]:
     swap = describe_swaps(panel, judge)
     length = describe_length(panel, judge)
     position = describe_position(panel, judge) if panel.kind == "pairwise" else None
+    if panel.kind == "direct":
+        against["ranking_accuracy"] = describe_ranking(panel, judge)
     return {
         "name": name,
         "orders": "both" if panel.has_both_orders(judge) else "one",
@@ -182,6 +185,13 @@ def _length_baseline(panel: Panel, delta: FloatArray, consensus: IntArray) -> di
     found = compare(pair[0], pair[1], two, panel.sampling, panel.cluster)
     made = found.estimates["exact"] if panel.humans else undefined(NO_HUMANS)
     return made.as_dict()
+
+
+def describe_ranking(panel: Panel, judge: int) -> dict[str, Any]:
+    """Return whether the judge orders the answers to a question as people do (acc_eq), ties calibrated."""
+    sides = [outcome_values(panel, side) for side in (panel.consensus[0], panel.codes[:, judge])]
+    found = measure_ranking_accuracy(sides[0], sides[1], panel.ratings.facts.question.codes, panel.sampling)
+    return {**found.accuracy.as_dict(), "threshold": found.threshold, "pairs": found.pairs}
 
 
 def describe_alt_test(panel: Panel, judge: int) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def _describe(
 
 def _strength(ranking: BradleyTerry | None, place: int) -> dict[str, Any]:
     if ranking is None:
-        return undefined(f"more than {MOST_RANKED} models, or no two that met").as_dict()
+        return undefined(f"no two models met with a verdict, or there are more than {MOST_RANKED}").as_dict()
     rank = ranking.ranks[place]
     elo = ranking.elo()[place]
     return {**ranking.strengths[place].as_dict(), "rank": None if rank is None else list(rank), "elo": elo.as_dict()}
@@ -133,7 +133,12 @@ def _rank(panel: Panel, sides: tuple[IntArray, IntArray], codes: IntArray, model
 
 def _ranking_json(found: BradleyTerry | None, names: list[str]) -> dict[str, Any]:
     if found is None:
-        return {"win_probability": [], "components": [], "ties": "half a win each", "why": "no two models met"}
+        return {
+            "win_probability": [],
+            "components": [],
+            "ties": "half a win each",
+            "why": "no two models met with a verdict",
+        }
     return {
         "win_probability": numbers(found.win_probability),
         "components": [[names[model] for model in group] for group in found.components],

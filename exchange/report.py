@@ -28,6 +28,7 @@ body { font: 16px/1.55 "IBM Plex Sans", system-ui, sans-serif; max-width: 60rem;
 h1 { font-size: 1.1rem; color: var(--muted); font-weight: 400; }
 .sentence { font-size: 1.5rem; line-height: 1.35; margin: .5rem 0 1.5rem; }
 h2 { font-size: 1.1rem; margin-top: 2.5rem; }
+h3 { font-size: .95rem; margin: 1.5rem 0 .25rem; }
 figure { margin: 1rem 0; break-inside: avoid; overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .85rem; }
 th, td { text-align: left; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }

@@ -35,9 +35,9 @@ def tell(value: dict[str, Any]) -> str:
 def _tell_gap(judge: dict[str, Any], judges: int) -> str:
     gap = judge["gap"]
     low, high = gap["low"], gap["high"]
-    how = "as much as"
+    how, unsure = "as much as", ""
     if low is None or high is None:
-        how = "perhaps as much as (there is no interval)"
+        how, unsure = "perhaps as much as", f" (no interval: {gap.get('why')})"
     elif high < 0:
         how = "less than"
     elif low > 0:
@@ -46,7 +46,7 @@ def _tell_gap(judge: dict[str, Any], judges: int) -> str:
     counts = f"{_many(gap['n'], 'item')}, {_many(gap['humans'], 'annotator')}"
     return (
         f"{judge['name']}{among} agrees with people {how} people agree with each other: "
-        f"gap {told(gap)} in {NAMES[gap['statistic']]}, {counts}."
+        f"gap {told(gap)} in {NAMES[gap['statistic']]}, {counts}{unsure}."
     )
 
 
