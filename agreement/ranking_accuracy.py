@@ -42,7 +42,8 @@ def measure_ranking_accuracy(
     parts = [part for part in parts if part.size >= 2]
     if not parts:
         return RankingAccuracy(undefined("no group has two items with both scores", int(seen.sum())), None, 0)
-    gaps = np.unique(np.abs(np.concatenate([_differences(two, part) for part in parts])).round(12))
+    seen_gaps = np.abs(np.concatenate([_differences(two, part) for part in parts])).round(12)
+    gaps = np.unique(np.append(seen_gaps, 0.0))  # at 0 only equal scores are tied
     rows = np.stack([_right_by_threshold(one, two, part, gaps) for part in parts])
     pairs = int(rows[:, -1].sum())
 
