@@ -9,20 +9,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from judge.domain import AccordError, InputError, Verdict
+from judge.domain import InputError, Verdict
 from judge.protocol import find_protocol, list_protocols
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from storage.store import Store
+from terminal import DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
+from terminal_statistics import agreement, plan, verify
 
 app = typer.Typer(
     add_completion=False,
@@ -39,16 +35,7 @@ ProtocolName = Annotated[
         "--protocol", metavar="NAME|FILE", help="A protocol's name (see `protocols`) or the path of its file."
     ),
 ]
-StudyName = Annotated[str, typer.Option("--study", metavar="NAME", help="The study's name.")]
-DEFAULT_DATABASE = "sqlite:///accord.db"
-DatabaseUrl = Annotated[
-    str,
-    typer.Option(
-        "--database", envvar="ACCORD_DATABASE", metavar="URL", help="sqlite:///FILE or postgresql://user@host/name."
-    ),
-]
 FORMAT_HELP = "accord, wildbench, prometheus, mt-bench, llm-comparator, argilla, label-studio, csv; or auto."
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
 def own_protocols() -> Path | None:
@@ -61,16 +48,6 @@ def own_weights() -> Path | None:
     """Return the GGUF file that is to be the embedded judge, named by ACCORD_GGUF."""
     file = os.environ.get("ACCORD_GGUF")
     return Path(file) if file else None
-
-
-@contextmanager
-def clear_errors() -> Iterator[None]:
-    """Turn what a person can put right into one line on standard error and exit status 2."""
-    try:
-        yield
-    except AccordError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error
 
 
 @app.command()
@@ -354,36 +331,8 @@ def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = D
     write(f"{len(changes)} verdicts changed\n")
 
 
-@contextmanager
-def opened(database: str) -> Iterator[Store]:
-    """Open the database and let it go again."""
-    from storage.store import Store
-
-    store = Store.open(database)
-    if store.backup:
-        typer.echo(f"note: the database was upgraded; a copy as it was is in {store.backup}", err=True)
-    try:
-        yield store
-    finally:
-        store.close()
-
-
-@contextmanager
-def created(path: Path | None) -> Iterator[IO[bytes]]:
-    """Give a file that appears under its name only when it is complete; standard output without a name."""
-    if path is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with unfinished.open("wb") as file:
-            yield file
-        unfinished.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
+for command in (agreement, plan, verify):
+    app.command()(command)
 
 
 def mapping(pairs: list[str]) -> dict[str, str]:
@@ -407,13 +356,6 @@ def told_run(done: dict[str, Any]) -> str:
     stopped = f"stopped: {done['stopped']}\n" if done["stopped"] else ""
     now = f"{done['calls']} calls now, {done['reasked']} of them asked again, {done['reused']} known from before"
     return f"{stopped}{done['judge']}: {counts} ({now})\n"
-
-
-def write(text: str) -> None:
-    """Write text to standard output byte for byte: no platform may add to it."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
-    sys.stdout.buffer.flush()
 
 
 def main(arguments: list[str] | None = None) -> None:

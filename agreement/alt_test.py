@@ -8,7 +8,7 @@ item if it is at least as close to them as he is; `epsilon` is what the judge's 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,8 @@ from agreement.categories import BoolArray, FloatArray, IntArray, number_cluster
 from agreement.differences import adjust_p
 from agreement.intervals import Sampling, sum_by_cluster
 from judge.domain import InputError
+
+Measure = Literal["match", "rmse"]
 
 LEAST_ITEMS = 30
 RATE = 0.05
@@ -68,7 +70,7 @@ class _Duel:
         return self.human.astype(np.float64) - self.judge.astype(np.float64)
 
 
-def _closeness(value: FloatArray, others: FloatArray, measure: Literal["match", "rmse"]) -> FloatArray:
+def _closeness(value: FloatArray, others: FloatArray, measure: Measure) -> FloatArray:
     """Return how close each value is to the remaining humans of its item (NaN is absent)."""
     present = np.isfinite(others)
     many = present.sum(axis=1)
@@ -78,9 +80,7 @@ def _closeness(value: FloatArray, others: FloatArray, measure: Literal["match", 
     return np.asarray(-np.sqrt(square))
 
 
-def _duel(
-    humans: FloatArray, judge: FloatArray, left_out: int, measure: Literal["match", "rmse"], cluster: IntArray | None
-) -> _Duel:
+def _duel(humans: FloatArray, judge: FloatArray, left_out: int, measure: Measure, cluster: IntArray | None) -> _Duel:
     others = np.delete(humans, left_out, axis=1)
     used = np.isfinite(humans[:, left_out]) & np.isfinite(judge) & np.isfinite(others).any(axis=1)
     of_judge = _closeness(judge[used], others[used], measure)
@@ -115,9 +115,32 @@ def _cluster_p(gap: FloatArray, cluster: IntArray, epsilon: float, sampling: Sam
     return (1 + lower) / (1 + sampling.resamples)
 
 
+def _prepare(raters: tuple[ArrayLike, ArrayLike], measure: Measure) -> tuple[FloatArray, FloatArray]:
+    """Return humans and judge with NaN for what is missing."""
+    humans, judge = (np.asarray(side, dtype=np.float64) for side in raters)
+    if humans.ndim != 2 or judge.shape != humans.shape[:1]:
+        raise InputError("Give the humans as items x raters and the judge as one value for each item.")
+    if measure == "match":
+        humans, judge = np.where(humans < 0, np.nan, humans), np.where(judge < 0, np.nan, judge)
+    return humans, judge
+
+
+def passes_alt_test(raters: tuple[ArrayLike, ArrayLike], measure: Measure = "match", epsilon: float = 0.2) -> bool:
+    """Return whether the test is passed, and nothing else: for simulations, which ask it thousands of times."""
+    humans, judge = _prepare(raters, measure)
+    duels = [_duel(humans, judge, index, measure, None) for index in range(humans.shape[1])]
+    p_values = {
+        index: _p_value(duel, epsilon, "skip", Sampling())
+        for index, duel in enumerate(duels)
+        if duel.judge.size >= LEAST_ITEMS
+    }
+    rate = _rate(p_values)
+    return rate is not None and rate >= PASSES_AT
+
+
 def run_alt_test(
     raters: tuple[ArrayLike, ArrayLike],
-    measure: Literal["match", "rmse"] = "match",
+    measure: Measure = "match",
     epsilon: float = 0.2,
     *,
     small: Literal["skip", "wilcoxon"] = "skip",
@@ -129,11 +152,7 @@ def run_alt_test(
     code, or tested by Wilcoxon's signed ranks. With `resampling` (how, clusters) the p-values come from a cluster
     bootstrap: a t-test would take several aspects of one text for independent.
     """
-    humans, judge = (np.asarray(side, dtype=np.float64) for side in raters)
-    if humans.ndim != 2 or judge.shape != humans.shape[:1]:
-        raise InputError("Give the humans as items x raters and the judge as one value for each item.")
-    if measure == "match":
-        humans, judge = np.where(humans < 0, np.nan, humans), np.where(judge < 0, np.nan, judge)
+    humans, judge = _prepare(raters, measure)
     drawn, clusters = resampling or (Sampling(), None)
     cluster = None if clusters is None else number_clusters(clusters)[0]
     many = humans.shape[1]
@@ -145,14 +164,44 @@ def run_alt_test(
     p_values = {index: _p_value(duels[index], epsilon, small, drawn) for index in tested}
     rejected = _reject(p_values)
     annotators = tuple(_describe(index, duel, p_values, rejected, least) for index, duel in enumerate(duels))
-    curve = tuple((at, _rate({i: _p_value(duels[i], at, small, drawn) for i in tested})) for at in EPSILONS)
+    rates = tuple((at, _rate({i: _p_value(duels[i], at, small, drawn) for i in tested})) for at in EPSILONS)
     warnings = ("with two humans there is no consensus to compare with, only one other person",) if many == 2 else ()
     if not tested:
         why = f"no human has {least} items with another human and the judge"
-        return AltTest(None, None, epsilon, None, annotators, curve, warnings, why)
+        return AltTest(None, None, epsilon, None, annotators, rates, warnings, why)
     omega = _rate(p_values)
     rho = float(np.mean([duels[index].judge.mean() for index in tested]))
-    return AltTest(omega, rho, epsilon, omega is not None and omega >= PASSES_AT, annotators, curve, warnings)
+    return AltTest(omega, rho, epsilon, omega is not None and omega >= PASSES_AT, annotators, rates, warnings)
+
+
+def run_by_domain(
+    raters: tuple[ArrayLike, ArrayLike],
+    domains: ArrayLike,
+    measure: Measure = "match",
+    epsilon: float = 0.2,
+) -> dict[Any, float | None]:
+    """Return omega for each domain, false discoveries controlled over all domains and annotators together.
+
+    None is a domain in which no human has enough items.
+    """
+    humans, judge = _prepare(raters, measure)
+    labels = np.asarray(domains)
+    p_values: dict[tuple[Any, int], float] = {}
+    names = [name.item() for name in np.unique(labels)]
+    for name in names:
+        here = labels == name
+        for index in range(humans.shape[1]):
+            duel = _duel(humans[here], judge[here], index, measure, None)
+            if duel.judge.size >= LEAST_ITEMS:
+                p_values[name, index] = _p_value(duel, epsilon, "skip", Sampling())
+    adjusted = adjust_p(list(p_values.values()), dependent=True)
+    rejected = {key: bool(q <= RATE) for key, q in zip(p_values, adjusted, strict=True)}
+
+    def omega(name: Any) -> float | None:
+        own = [found for (domain, _), found in rejected.items() if domain == name]
+        return float(np.mean(own)) if own else None
+
+    return {name: omega(name) for name in names}
 
 
 def _reject(p_values: dict[int, float]) -> dict[int, bool]:

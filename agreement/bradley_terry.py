@@ -202,6 +202,23 @@ def _rank_intervals(replicates: FloatArray, sampling: Sampling) -> tuple[tuple[i
     return tuple((int(low[model]), int(high[model])) for model in range(ranks.shape[1]))
 
 
+def _rank(strengths: FloatArray) -> FloatArray:
+    """Return average ranks along the last axis; equal is equal up to the solver's last digits."""
+    ahead = strengths[..., :, None] - strengths[..., None, :]
+    same: BoolArray = np.abs(ahead) <= 1e-9
+    ranks = ((ahead > 0) & ~same).sum(axis=-1) + same.sum(axis=-1) / 2.0
+    return np.where(np.isfinite(strengths), ranks, np.nan)
+
+
+def _correlate_stack(sides: FloatArray) -> FloatArray:
+    """Return Pearson's r of the two lists of each pair (…, 2, M); NaN for a constant list or fewer than three."""
+    centred = sides - sides.mean(axis=-1, keepdims=True)
+    spread = np.sqrt((centred**2).sum(axis=-1).prod(axis=-1))
+    shared = (centred[..., 0, :] * centred[..., 1, :]).sum(axis=-1)
+    flat = ~(spread > 1e-12) | (sides.shape[-1] < 3)
+    return np.where(flat, np.nan, shared / np.where(flat, 1.0, spread))
+
+
 def correlate_rankings(
     games: tuple[Games, Games],
     coefficient: Coefficient,
@@ -227,8 +244,10 @@ def correlate_rankings(
     def compute(wins: FloatArray) -> FloatArray:
         strengths = fit_strengths(wins, pseudo_game)
         flat = strengths.reshape(-1, 2, models)
-        known = [rank_correlation(s[0], s[1], coefficient) if np.isfinite(s).all() else np.nan for s in flat]
-        return np.asarray(known).reshape(strengths.shape[:-2])
+        if coefficient == "kendall":
+            known = [rank_correlation(s[0], s[1], coefficient) if np.isfinite(s).all() else np.nan for s in flat]
+            return np.asarray(known).reshape(strengths.shape[:-2])
+        return _correlate_stack(_rank(flat) if coefficient == "spearman" else flat).reshape(strengths.shape[:-2])
 
     why = "fewer than three models, or strengths that have no maximum"
     units = units_of_rows(rows, int(owner.size), clustered=True)

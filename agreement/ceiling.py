@@ -6,7 +6,7 @@ is (.72 where leaving him out gives .38, on Newsroom).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
@@ -21,6 +21,7 @@ from agreement.intervals import (
     Statistic,
     Units,
     estimate_all,
+    interval_from_jackknife,
     sum_by_cluster,
     take_together,
     units_of,
@@ -29,6 +30,7 @@ from agreement.intervals import (
 from agreement.pairs import divide
 
 MOST_RATERS = 12  # beyond this, a table for every pair of humans holds too little each
+MOST_NUMBERS = 10_000_000  # contributions of patterns to tables beyond which they are not written out
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +103,12 @@ def compare_with_ceiling(
         none = undefined("no item has two humans and the judge")
         return Ceiling(name, none, none, none, 0, many, "pooled" if pooled else "pairs")
     cluster = None if clusters is None else number_clusters(np.asarray(clusters)[kept])[0]
-    units = _units(codes, k, pooled, cluster)
     split = 1 if pooled else many * (many - 1) // 2
     base = pair_statistics(categories)[name]
+    if codes.shape[0] * (split + (1 if pooled else many)) * k * k > MOST_NUMBERS:
+        made = _estimate_by_influence(codes, base, k, cluster, (sampling or Sampling()).level)
+        return Ceiling(name, *made, codes.shape[0], many, "pooled" if pooled else "pairs")
+    units = _units(codes, k, pooled, cluster)
 
     def of(start: int, stop: int | None) -> Statistic:
         return Statistic(
@@ -114,6 +119,56 @@ def compare_with_ceiling(
     gap = Statistic(lambda tables: against.compute(tables) - human.compute(tables), "percentile", base.why)
     found = estimate_all(units, {"hh": human, "hj": against, "gap": gap}, sampling or Sampling())
     return Ceiling(name, found["hh"], found["hj"], found["gap"], units.n, many, "pooled" if pooled else "pairs")
+
+
+def _estimate_by_influence(
+    codes: IntArray, base: Statistic, k: int, cluster: IntArray | None, level: float
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Return human-human, human-judge and gap for very many items, by the jackknife.
+
+    What leaving an item out changes is added up from its tables, each of which has only K x K kinds of items.
+    """
+    humans = codes.shape[1] - 1
+    pooled = humans > MOST_RATERS
+    human, change_human = _leave_each_out(codes, list(combinations(range(humans), 2)), base, k, (pooled, pooled))
+    judge, change_judge = _leave_each_out(codes, [(h, humans) for h in range(humans)], base, k, (pooled, False))
+    owner = np.arange(codes.shape[0]) if cluster is None else np.unique(cluster, return_inverse=True)[1]
+    groups = None if cluster is None else int(owner.max()) + 1
+    answer = []
+    for value, change in ((human, change_human), (judge, change_judge), (judge - human, change_judge - change_human)):
+        if not np.isfinite(value):
+            answer.append(undefined(base.why, codes.shape[0], groups))
+            continue
+        left_out: FloatArray = value + np.bincount(owner, change).astype(np.float64)
+        made = interval_from_jackknife(value, left_out, np.ones(left_out.size, dtype=np.int64), level)
+        answer.append(replace(made, n=codes.shape[0], clusters=groups))
+    return answer[0], answer[1], answer[2]
+
+
+def _leave_each_out(
+    codes: IntArray, pairs: list[tuple[int, int]], base: Statistic, k: int, pooling: tuple[bool, bool]
+) -> tuple[float, FloatArray]:
+    """Return the mean statistic over pairs of raters, and how it changes without each item."""
+    pooled, mirrored = pooling
+    cells = []
+    for first, second in pairs:
+        one, two = codes[:, first], codes[:, second]
+        cells.append(np.where((one >= 0) & (two >= 0), one * k + two + 1, 0))
+    counted = np.stack([np.bincount(cell, minlength=k * k + 1)[1:] for cell in cells]).reshape(-1, k, k)
+    tables: FloatArray = (counted.sum(axis=0, keepdims=True) if pooled else counted).astype(np.float64)
+    one_item = np.eye(k * k).reshape(-1, k, k)
+    if mirrored:
+        tables, one_item = tables + tables.swapaxes(1, 2), one_item + one_item.swapaxes(1, 2)
+    values = base.compute(tables)
+    without = base.compute(tables[:, None] - one_item) - values[:, None]
+    held = (tables.reshape(-1, k * k) > 0) & np.isfinite(without)
+    steps = np.zeros((tables.shape[0], k * k + 1))  # the first place is for items that the pair has not both rated
+    steps[:, 1:] = np.where(held, without, 0.0)
+    defined = max(int(np.isfinite(values).sum()), 1)
+    change = np.zeros(codes.shape[0])
+    for at, cell in enumerate(cells):
+        change += steps[0 if pooled else at][cell]
+    return float(mean_defined(values)), change / defined
 
 
 def _correlate_moments(sums: FloatArray) -> FloatArray:

@@ -90,7 +90,7 @@ def units_of_rows(rows: ArrayLike, n: int, clustered: bool = False) -> Units:
 def sum_by_cluster(rows: ArrayLike, cluster: IntArray, clusters: int) -> FloatArray:
     """Return the sum of the items' contributions in each cluster."""
     array = np.asarray(rows, dtype=np.float64)
-    flat = array.reshape(array.shape[0], -1)
+    flat = array.reshape(array.shape[0], int(np.prod(array.shape[1:])))
     sums = np.stack([np.bincount(cluster, column, clusters).astype(np.float64) for column in flat.T], axis=1)
     return sums.reshape(clusters, *array.shape[1:])
 

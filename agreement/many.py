@@ -17,7 +17,16 @@ from numpy.typing import ArrayLike
 
 from agreement.categories import Categories, FloatArray, IntArray, check_codes
 from agreement.estimate import Estimate, point, undefined
-from agreement.intervals import Sampling, Statistic, Units, estimate, sum_by_cluster, take_together, units_of_rows
+from agreement.intervals import (
+    Sampling,
+    Statistic,
+    Units,
+    estimate,
+    estimate_all,
+    sum_by_cluster,
+    take_together,
+    units_of_rows,
+)
 from agreement.pairs import cohen_kappa, count_pairs, divide, gwet_ac, gwet_chance
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -140,6 +149,37 @@ def fleiss_kappa(
         return undefined(NO_PAIRS)
     statistic = Statistic(partial(_fleiss, weights=weights, kind=kind), "percentile", ONE_CATEGORY, (-np.inf, 1.0))
     return estimate(units, statistic, sampling or Sampling())
+
+
+def describe_raters(
+    counts: ArrayLike, categories: Categories, sampling: Sampling | None = None, cluster: IntArray | None = None
+) -> dict[str, Estimate]:
+    """Return alpha at every level and both Fleiss kappas, all from the same resamples: drawing is what costs."""
+    k, nominal = len(categories), categories.weights("nominal")
+    cells = k * k
+    levels: tuple[Level, ...] = ("nominal", "ordinal", "interval")
+    kinds: dict[str, FleissKind] = {"fleiss_kappa": "item", "fleiss_kappa_pairs": "pair"}
+
+    def contribute(array: FloatArray) -> FloatArray:
+        return np.hstack([coincidences(array).reshape(-1, cells), _fleiss_rows(array, nominal)])
+
+    def of_alpha(sums: FloatArray, level: Level) -> FloatArray:
+        return krippendorff(sums[..., :cells].reshape(*sums.shape[:-1], k, k), level, categories.array)
+
+    def of_fleiss(sums: FloatArray, kind: FleissKind) -> FloatArray:
+        return _fleiss(sums[..., cells:], nominal, kind)
+
+    computed: dict[str, Callable[[FloatArray], FloatArray]] = {
+        **{f"alpha_{level}": partial(of_alpha, level=level) for level in levels},
+        **{name: partial(of_fleiss, kind=kind) for name, kind in kinds.items()},
+    }
+    units = _units(counts, 2, contribute, cluster)
+    if units.n == 0:
+        return dict.fromkeys(computed, undefined(NO_PAIRS))
+    statistics = {
+        name: Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0)) for name, compute in computed.items()
+    }
+    return estimate_all(units, statistics, sampling or Sampling())
 
 
 def _gwet_rows(array: FloatArray, weights: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from agreement.categories import Categories, FloatArray, check_codes, number_clusters
+from agreement.categories import BoolArray, Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling, Statistic, estimate, units_of
 from agreement.pairs import divide
@@ -68,11 +68,30 @@ def reward_values(
     values = np.where(array >= 0, categories.array[array], np.nan)
     if lengths is None or np.isinf(length_k):
         return values, 0
+    made = _ruled_out(values, lengths, categories, length_k)
+    return np.where(made, 0.0, values), int(made.sum())
+
+
+def _ruled_out(
+    values: FloatArray, lengths: tuple[ArrayLike, ArrayLike], categories: Categories, length_k: float
+) -> BoolArray:
+    """Return which verdicts are slight preferences for a response longer by more than `length_k`."""
     ahead = np.asarray(lengths[0], dtype=np.float64) - np.asarray(lengths[1], dtype=np.float64)
     slight = (values != 0) & (np.abs(values) < np.abs(categories.array).max())
     longer = np.where(values > 0, ahead, -ahead) > length_k
-    made = slight & longer & np.isfinite(values)
-    return np.where(made, 0.0, values), int(made.sum())
+    return np.asarray(slight & longer & np.isfinite(values))
+
+
+def apply_length_rule(
+    codes: ArrayLike, lengths: tuple[ArrayLike, ArrayLike], categories: Categories, length_k: float
+) -> tuple[IntArray, int]:
+    """Return codes under the length rule, and how many became ties; a scale without a tie is left as it is."""
+    array = check_codes(codes, len(categories)).astype(np.int64)
+    if categories.tie is None or np.isinf(length_k):
+        return array, 0
+    values = np.where(array >= 0, categories.array[array], np.nan)
+    made = _ruled_out(values, lengths, categories, length_k)
+    return np.where(made, categories.tie, array), int(made.sum())
 
 
 def measure_reward(

@@ -1,6 +1,7 @@
 """A study in one zip file: everything that is needed to check it or to go on with it elsewhere.
 
-The same study gives the same bytes: entries are sorted and carry a fixed time.
+The same study gives the same bytes: entries carry a fixed time and intervals a fixed seed. `verify` computes every
+number of the report again from the verdicts that lie beside it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import IO, Any
 
+from exchange.agreeing import agree
 from exchange.exporting import codebook, csv_lines, interchange_lines, long_rows
+from exchange.report import write_report
 from judge.domain import ORDERS, Study
 from judge.protocol import Protocol, load_version
 from judge.render import render
@@ -28,6 +31,7 @@ def write_bundle(store: Store, name: str, target: IO[bytes]) -> dict[str, str]:
     """Write the bundle and return the checksum of each of its files."""
     study = store.study(name)
     protocol = load_version(study.protocol)
+    found = agree(store, name)
     files: dict[str, Iterable[str]] = {
         "study.json": [_described(study)],
         **{f"protocols/{each.name}.md": [each.source] for each in _with_twin(protocol)},
@@ -38,6 +42,8 @@ def write_bundle(store: Store, name: str, target: IO[bytes]) -> dict[str, str]:
         "verdicts.csv": csv_lines(long_rows(store, name)),
         "codebook.md": [codebook()],
         "events.jsonl": map(_line, store.events(name)),
+        "agreement.json": [json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False) + "\n"],
+        "report.html": [write_report(found)],
     }
     sums: dict[str, str] = {}
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -32,6 +32,20 @@ def item_to_json(item: Item) -> dict[str, Any]:
     return {key: found for key, found in value.items() if found is not None}
 
 
+def item_facts(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what statistics ask of an item in the interchange shape: whose responses, how long, what about."""
+    other = value.get("response_b")
+    return {
+        "cluster": value.get("cluster"),
+        "question_hash": content_hash("question", encode(value["conversation"])),
+        "model_a": value.get("model_a"),
+        "model_b": value.get("model_b"),
+        "length_a": len(value["response_a"]),
+        "length_b": None if other is None else len(other),
+        "tags": encode(list(value.get("tags", ()))),
+    }
+
+
 def item_from_json(value: Mapping[str, Any]) -> Item:
     """Return the item that `item_to_json` described; nothing is checked again."""
     rubric = value.get("rubric")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
 from judge.domain import GivenVerdict, InputError, Item, RaterKind, content_hash
-from storage.codec import encode, item_hash, item_to_json, verdict_to_json
+from storage.codec import encode, item_facts, item_hash, item_to_json, verdict_to_json
 from storage.counts import add_counts, lock_counts
 from storage.raters import rater_id_of
-from storage.schema import calls, items, studies, verdicts
+from storage.schema import calls, facts, items, studies, verdicts
 from storage.studies import StudyRow
 
 
@@ -26,6 +27,7 @@ class Prepared(NamedTuple):
     body: str
     hash: str
     verdicts: tuple[GivenVerdict, ...] = ()
+    facts: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,9 @@ class Added:
 
 def prepare(item: Item, given: Iterable[GivenVerdict] = ()) -> Prepared:
     """Work out how an item is stored."""
-    body = encode(item_to_json(item))
-    return Prepared(item.id, item.cluster, body, item_hash(body), tuple(given))
+    value = item_to_json(item)
+    body = encode(value)
+    return Prepared(item.id, item.cluster, body, item_hash(body), tuple(given), item_facts(value))
 
 
 def known_hashes(connection: Connection, study_id: int, names: Sequence[str]) -> dict[str, str]:
@@ -87,6 +90,11 @@ def _insert_items(connection: Connection, study: StudyRow, fresh: Sequence[Prepa
         for index, prepared in enumerate(fresh)
     ]
     connection.execute(insert(items), rows)
+    known = [
+        {"study_id": study.id, "position": row["position"], **prepared.facts}
+        for row, prepared in zip(rows, fresh, strict=True)
+    ]
+    connection.execute(insert(facts), known)
 
 
 class _Verdicts:
@@ -147,7 +155,7 @@ class _Verdicts:
             "comment": verdict.comment,
             "confidence": verdict.confidence,
             "seconds": verdict.seconds,
-            "after_reveal": False,
+            "after_reveal": bool(verdict.extra.get("after_reveal")),
             "hash": digest,
             "extra": dict(verdict.extra) or None,
             "created": verdict.created,

@@ -123,6 +123,21 @@ items = Table(
     ),
 )
 
+# What statistics ask of an item, apart from its texts: reading these must not read those.
+facts = Table(
+    "fact",
+    metadata,
+    Column("study_id", ForeignKey("study.id"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("cluster", Text),
+    Column("question_hash", Text, nullable=False),
+    Column("model_a", Text),
+    Column("model_b", Text),
+    Column("length_a", Integer, nullable=False),
+    Column("length_b", Integer),
+    Column("tags", Text, nullable=False),
+)
+
 raters = Table(
     "rater",
     metadata,

@@ -33,6 +33,7 @@ from storage import (
     endpoints,
     imports,
     overviews,
+    ratings,
     reads,
     run_reads,
     runs,
@@ -250,6 +251,22 @@ class Store:
         """Yield each item's JSON text with its current verdicts, all as of one moment."""
         with self.reading() as connection:
             yield from reads.stored_records(connection, studies.get_study(connection, study).id)
+
+    def ratings(self, study: str, filters: ratings.Filters = ratings.EVERYTHING) -> ratings.Ratings:
+        """Return the verdicts of a study that count, as columns for statistics."""
+        with self.reading() as connection:
+            row = studies.get_study(connection, study)
+            return ratings.read_ratings(connection, row.id, row.study.protocol.scale, filters)
+
+    def item_names(self, study: str) -> list[str]:
+        """Return the items' ids, in the order of the import."""
+        with self.reading() as connection:
+            return ratings.item_names(connection, studies.get_study(connection, study).id)
+
+    def item_bodies(self, study: str, positions: Sequence[int] | None = None) -> dict[int, str]:
+        """Return items' JSON texts by their position in the study."""
+        with self.reading() as connection:
+            return ratings.item_bodies(connection, studies.get_study(connection, study).id, positions)
 
     def all_verdicts(self, study: str) -> Iterator[dict[str, Any]]:
         """Yield every verdict ever stored for a study, superseded ones too."""

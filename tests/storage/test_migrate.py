@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import inspect, text
+from sqlalchemy import insert, inspect, text, update
 
 from judge.domain import Item, StorageError, Study, Turn
 from judge.protocol import load_protocol
 from storage import migrate
 from storage.imports import prepare
-from storage.schema import metadata
+from storage.schema import items, metadata, studies
 from storage.store import Store
 from storage.verdicts import Submission
 
@@ -78,7 +78,11 @@ def test_a_database_of_the_first_schema_is_upgraded_with_what_is_in_it(database,
     monkeypatch.setattr(migrate, "HEAD", "0001")
     first = Store.open(database)
     first.create_study(Study("s", PREFERENCE))
-    first.add_prepared("s", [prepare(Item("q", (Turn("user", "?"),), "left", "right"))])
+    item = prepare(Item("q", (Turn("user", "?"),), "left", "right"))
+    row = {"study_id": 1, "position": 0, "name": "q", "hash": item.hash, "body": item.body, "free": 3}
+    with first.engine.begin() as connection:  # the way the first program stored an item
+        connection.execute(insert(items).values(row))
+        connection.execute(update(studies).values(size=1))
     before = list(first.records("s"))
     first.close()
     monkeypatch.undo()

@@ -1,0 +1,50 @@
+"""Intraclass correlation of scores: raters drawn from many, every rater on every item (Shrout & Fleiss 1979)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from agreement.categories import FloatArray
+from agreement.estimate import Estimate, undefined
+from agreement.intervals import Sampling, Statistic, estimate_all, units_of
+from agreement.pairs import divide
+
+
+def _two_way(sums: FloatArray, raters: int, averaged: bool) -> FloatArray:
+    """Return ICC(2,1), or ICC(2,k) of the raters' mean, from sums of 1, x_j, all x squared and row sums squared."""
+    n = sums[..., 0]
+    columns, squares, rows = sums[..., 1 : raters + 1], sums[..., -2], sums[..., -1]
+    correction = divide(columns.sum(axis=-1) ** 2, n * raters)
+    between_items = rows / raters - correction
+    between_raters = divide((columns**2).sum(axis=-1), n) - correction
+    rest = squares - correction - between_items - between_raters
+    item = divide(between_items, n - 1.0)
+    rater = between_raters / (raters - 1.0)
+    error = divide(rest, (n - 1.0) * (raters - 1.0))
+    if averaged:
+        return divide(item - error, item + divide(rater - error, n))
+    return divide(item - error, item + (raters - 1.0) * error + divide(raters * (rater - error), n))
+
+
+def intraclass_correlation(scores: ArrayLike, sampling: Sampling | None = None) -> dict[str, Estimate]:
+    """Return `icc_2_1` (one rater) and `icc_2_k` (their mean) over the items that every rater scored (N x R, NaN)."""
+    array = np.asarray(scores, dtype=np.float64)
+    names = {"icc_2_1": False, "icc_2_k": True}
+    complete = array[np.isfinite(array).all(axis=1)] if array.shape[1] >= 2 else array[:0]
+    if complete.shape[0] < 2:
+        why = "fewer than two raters" if array.shape[1] < 2 else "fewer than two items scored by every rater"
+        return dict.fromkeys(names, undefined(why, complete.shape[0]))
+    centred = complete - complete.mean()
+    rows = np.column_stack(
+        [np.ones(complete.shape[0]), centred, (centred**2).sum(axis=1), centred.sum(axis=1) ** 2],
+    )
+    statistics = {
+        name: Statistic(
+            partial(_two_way, raters=complete.shape[1], averaged=averaged), "percentile", "the scores do not vary"
+        )
+        for name, averaged in names.items()
+    }
+    return estimate_all(units_of(rows), statistics, sampling or Sampling())

@@ -1,0 +1,219 @@
+"""Everything that is said of a study's agreement, as one plain value from which JSON, report and page are drawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from agreement.categories import IntArray
+from agreement.intraclass import intraclass_correlation
+from agreement.many import compare_every_pair, count_labels, describe_raters, gwet_many
+from agreement.two_way import alpha_two_way
+from exchange.annotators import describe_rater
+from exchange.cross_scale import check_across_scales
+from exchange.findings import compare_codes, estimates
+from exchange.judge_findings import compare_two_judges, describe_judge
+from exchange.model_findings import describe_models
+from exchange.panel import Options, Panel
+from exchange.sentences import list_warnings, tell
+from judge.domain import InputError, ProtocolVersion
+from storage.ratings import Ratings
+from storage.store import Store
+
+MOST_PAIRS = 300  # of raters, beyond which a table of all of them serves nobody
+TWO_WAY_RATERS = 8
+CONSENSUS = "consensus"
+ONLY_A_MEAN = "a mean over pairs of raters, each of which has its own interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A study's verdicts, wherever they come from: the database, or a bundle that is being checked."""
+
+    study: str
+    protocol: ProtocolVersion
+    ratings: Ratings
+    field_of: Callable[[str], Sequence[Any]]
+
+
+def agree(store: Store, study: str, options: Options | None = None) -> dict[str, Any]:
+    """Return the whole JSON of `agreement --json` for a study under these rules."""
+    chosen = options or Options()
+    source = read_source(store, study, chosen)
+    value = agree_on(source, chosen)
+    if chosen.scores is not None:
+        scored = make_panel(read_source(store, chosen.scores, Options()), Options())
+        names = store.item_names(study), store.item_names(chosen.scores)
+        value["cross_scale"] = check_across_scales(make_panel(source, chosen), scored, names)
+    return value
+
+
+def read_source(store: Store, study: str, options: Options) -> Source:
+    """Return a study's verdicts from the database."""
+    ratings = store.ratings(study, options.filters)
+
+    def field_of(name: str) -> list[Any]:
+        bodies = store.item_bodies(study)
+        return [find_field(json.loads(bodies[int(at)]), name) for at in ratings.facts.position]
+
+    return Source(study, store.study(study).protocol, ratings, field_of)
+
+
+def find_field(item: dict[str, Any], name: str) -> Any:
+    """Return an item's own field, or that of its metadata."""
+    return item.get(name, item.get("metadata", {}).get(name))
+
+
+def make_panel(source: Source, options: Options) -> Panel:
+    """Return everyone's labels under the rules."""
+    if not 0 <= options.epsilon <= 1 or options.resamples < 1 or options.seed < 0:
+        raise InputError("epsilon lies between 0 and 1, resamples are at least 1 and a seed is at least 0")
+    return Panel(source.ratings, source.protocol.scale, source.protocol.kind, options, source.field_of)
+
+
+def agree_on(source: Source, options: Options) -> dict[str, Any]:
+    """Return the whole JSON for verdicts from anywhere."""
+    panel = make_panel(source, options)
+    cluster = panel.cluster
+    value: dict[str, Any] = {
+        "study": source.study,
+        "sentence": "",
+        "protocol": source.protocol.name,
+        "protocol_hash": source.protocol.hash,
+        "kind": panel.kind,
+        "scale": list(panel.labels),
+        "values": list(panel.categories.values),
+        "declared_scale": list(panel.scale.labels),
+        "items": panel.size,
+        "clusters": panel.size if cluster is None else int(np.unique(cluster).size),
+        "seed": options.seed,
+        "resamples": options.resamples,
+        "options": options.as_dict(),
+        "flow": count_flow(panel),
+        "consensus": panel.consensus[1],
+        "raters": [describe_rater(panel, place) for place in range(len(panel.ratings.raters))],
+        "pairs": list_pairs(panel),
+        "groups": {
+            "humans": describe_group(panel, panel.humans),
+            "all": describe_group(panel, panel.humans + panel.judges),
+        },
+        "judges": [describe_judge(panel, judge) for judge in panel.judges],
+        "comparisons": compare_two_judges(panel),
+        **describe_models(panel),
+        "warnings": [],
+    }
+    value["sentence"] = tell(value)
+    value["warnings"] = list_warnings(panel, value)
+    return value
+
+
+def count_flow(panel: Panel) -> dict[str, Any]:
+    """Return how many items were sampled, judged, readable, labelled by people and have both, and why not more."""
+    codes, ratings = panel.declared, panel.ratings
+    people, judges = list(panel.humans), list(panel.judges)
+    by_judge = np.isin(ratings.rater, judges)
+    judged = np.unique(ratings.item[by_judge]).size
+    readable = (codes[:, judges] >= 0).any(axis=1)
+    labelled = (codes[:, people] >= 0).any(axis=1)
+    twice = (codes[:, people] >= 0).sum(axis=1) >= 2
+    status = np.bincount(ratings.status[by_judge], minlength=5)
+    return {
+        "sampled": panel.size,
+        "judged": int(judged),
+        "readable": int(readable.sum()),
+        "labelled": int(labelled.sum()),
+        "labelled_twice": int(twice.sum()),
+        "overlapping": int((readable & labelled).sum()),
+        "verdicts": int((ratings.status == 0).sum()),
+        "reasons": {
+            "not_judged": panel.size - int(judged) if judges else 0,
+            "unreadable": int(status[1]),
+            "refused": int(status[2]),
+            "cut_off": int(status[3]),
+            "failed": int(status[4]),
+            "not_labelled": panel.size - int(labelled.sum()),
+            **ratings.set_aside,
+        },
+    }
+
+
+def list_pairs(panel: Panel) -> list[dict[str, Any]]:
+    """Return every two raters' agreement."""
+    raters = panel.ratings.raters
+    chosen = list(combinations(range(len(raters)), 2))[:MOST_PAIRS]
+    found = []
+    for one, two in chosen:
+        names = raters[one].name, raters[two].name
+        pair = compare_codes(panel, panel.codes[:, one], panel.codes[:, two], names)
+        pair["kinds"] = [raters[one].kind, raters[two].kind]
+        found.append(pair)
+    return found
+
+
+def describe_group(panel: Panel, members: tuple[int, ...]) -> dict[str, Any]:
+    """Return the agreement of several raters together."""
+    codes, categories, sampling = panel.codes[:, list(members)], panel.categories, panel.sampling
+    counts = count_labels(codes, len(categories))
+    nominal, quadratic = categories.weights("nominal"), categories.weights("quadratic")
+    matrix = compare_every_pair(codes, nominal)
+    value = {
+        "n_items": int((counts.sum(axis=1) >= 2).sum()),
+        "raters": len(members),
+        **estimates(describe_raters(counts, categories, sampling, panel.cluster)),
+        "ac1": gwet_many(counts, nominal, sampling, panel.cluster).as_dict(),
+        "ac2": gwet_many(counts, quadratic, sampling, panel.cluster).as_dict(),
+        "mean_kappa": {"why": ONLY_A_MEAN, **matrix.mean.as_dict()},
+        "mean_kappa_by_overlap": {"why": ONLY_A_MEAN, **matrix.weighted_mean.as_dict()},
+    }
+    if panel.kind == "direct":
+        scores = np.where(codes >= 0, categories.array[codes], np.nan)
+        value["icc"] = {name: made.as_dict() for name, made in intraclass_correlation(scores, sampling).items()}
+    if panel.options.two_way and len(members) >= TWO_WAY_RATERS:
+        value["alpha_two_way"] = alpha_two_way(codes, "ordinal", categories, sampling).as_dict()
+    return value
+
+
+def list_cell(
+    store: Store, study: str, options: Options, names: tuple[str, str], cell: tuple[int, int]
+) -> list[dict[str, Any]]:
+    """Return the items in one cell of two raters' confusion matrix, as position and id; `consensus` is a rater too."""
+    panel = make_panel(read_source(store, study, options), options)
+    one, two = (_codes_of(panel, name) for name in names)
+    return _name_items(store, study, panel, np.flatnonzero((one == cell[0]) & (two == cell[1])))
+
+
+def list_disagreements(store: Store, study: str, options: Options, judge: str) -> list[dict[str, Any]]:
+    """Return the items on which a judge and the people's consensus differ, the furthest apart first."""
+    panel = make_panel(read_source(store, study, options), options)
+    people, model = _codes_of(panel, CONSENSUS), _codes_of(panel, judge)
+    differ = np.flatnonzero((people >= 0) & (model >= 0) & (people != model))
+    values = panel.categories.array
+    apart = np.abs(values[people[differ]] - values[model[differ]])
+    rank = np.argsort(-apart, kind="stable")
+    found = _name_items(store, study, panel, differ[rank])
+    for entry, place, distance in zip(found, differ[rank], apart[rank], strict=True):
+        entry |= {
+            "people": panel.labels[people[place]],
+            "judge": panel.labels[model[place]],
+            "distance": float(distance),
+        }
+    return found
+
+
+def _codes_of(panel: Panel, name: str) -> IntArray:
+    if name == CONSENSUS:
+        return panel.consensus[0]
+    place = next((at for at, rater in enumerate(panel.ratings.raters) if rater.name == name), None)
+    if place is None:
+        raise InputError(f"no rater named {name!r} has a verdict in this study")
+    return panel.codes[:, place]
+
+
+def _name_items(store: Store, study: str, panel: Panel, places: IntArray) -> list[dict[str, Any]]:
+    names, position = store.item_names(study), panel.ratings.facts.position
+    return [{"position": int(position[place]), "id": names[int(position[place])]} for place in places]

@@ -1,0 +1,91 @@
+"""Statistics as the plain values that `agreement --json` prints: the names are a contract, keys are only added."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from agreement.categories import Categories, FloatArray, IntArray
+from agreement.comparison import Comparison, compare
+from agreement.estimate import Estimate, undefined
+from agreement.intervals import Sampling
+from agreement.pairs import ChiSquared, describe_confusion, kappa_standard_error
+from agreement.reference import score_against_reference
+from exchange.panel import Panel
+
+PAIR_KEYS = (
+    "exact",
+    "kappa",
+    "kappa_linear",
+    "kappa_quadratic",
+    "ac1",
+    "ac2",
+    "spearman",
+    "kendall",
+    "pearson",
+    "mae",
+    "bias",
+)
+
+
+def describe_comparison(one: str, two: str, found: Comparison, labels: tuple[str, ...]) -> dict[str, Any]:
+    """Return two raters' agreement: every estimate, and the table with rows for the first."""
+    return {
+        "a": one,
+        "b": two,
+        "n": found.n,
+        **{name: made.as_dict() for name, made in found.estimates.items()},
+        "confusion": found.table.tolist(),
+        "labels": list(labels),
+        "warnings": list(found.warnings),
+    }
+
+
+def compare_codes(panel: Panel, first: IntArray, second: IntArray, names: tuple[str, str]) -> dict[str, Any]:
+    """Return the agreement of two lists of codes on the scale in force."""
+    found = compare(first, second, panel.categories, panel.sampling, panel.cluster)
+    return describe_comparison(*names, found, panel.labels)
+
+
+def describe_table(counts: list[list[int]], categories: Categories, sampling: Sampling) -> dict[str, Any]:
+    """Return what is shown of a confusion matrix beside its counts; the rows' rater is the reference."""
+    table = np.asarray(counts, dtype=np.int64)
+    found = describe_confusion(table)
+    reference = score_against_reference(table, sampling)
+    return {
+        "row_shares": numbers(found.row_shares),
+        "residuals": numbers(found.residuals),
+        "symmetry": chi_squared(found.symmetry),
+        "homogeneity": chi_squared(found.homogeneity),
+        "kappa_standard_error": number(kappa_standard_error(table, categories.weights("nominal"))),
+        **{name: made.as_dict() for name, made in reference.items()},
+    }
+
+
+def chi_squared(test: ChiSquared) -> dict[str, Any]:
+    """Return a test."""
+    value: dict[str, Any] = {"statistic": test.statistic, "freedom": test.freedom, "p": test.p}
+    return {**value, "why": test.why} if test.why else value
+
+
+def number(value: float | None) -> float | None:
+    """Return a number JSON can hold; what is not finite is null."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def numbers(array: FloatArray) -> list[Any]:
+    """Return an array as lists, with null for what is undefined."""
+    return [numbers(row) if np.ndim(row) else number(float(row)) for row in array]
+
+
+def none_of(why: str, names: tuple[str, ...] = PAIR_KEYS) -> dict[str, Any]:
+    """Return a pair of raters of whom nothing can be said, with the reason."""
+    return {"n": 0, **{name: undefined(why).as_dict() for name in names}, "confusion": []}
+
+
+def estimates(found: Mapping[str, Estimate]) -> dict[str, Any]:
+    """Return estimates by name."""
+    return {name: made.as_dict() for name, made in found.items()}

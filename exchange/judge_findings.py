@@ -1,0 +1,290 @@
+"""What is said of a judge: against the people's consensus, their ceiling, its own second order, and length."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from agreement.alt_test import Measure, run_alt_test
+from agreement.categories import Categories, FloatArray, IntArray
+from agreement.ceiling import Ceiling, compare_with_ceiling, score_ceiling
+from agreement.combine import joint_agreement
+from agreement.comparison import compare
+from agreement.differences import adjust_p, compare_judges
+from agreement.estimate import Estimate, undefined
+from agreement.length import (
+    log_ratio,
+    measure_length_preference,
+    measure_longer_preferred,
+    partial_spearman,
+)
+from agreement.pairs import bound_agreement
+from agreement.position import measure_swaps
+from agreement.prediction_powered import PredictionPowered, Sample, correct_mean
+from agreement.ranking_accuracy import measure_ranking_accuracy
+from exchange.annotators import describe_position
+from exchange.findings import compare_codes, describe_table, estimates, none_of
+from exchange.panel import BLANK_COUNTS, Panel
+from exchange.policies import list_policies
+from storage.ratings import STATUSES
+
+ONE_ORDER = "the judge was asked in one order only"
+NO_HUMANS = "no person has given a verdict"
+NO_PAIR = "the protocol shows one response at a time"
+
+
+def describe_judge(panel: Panel, judge: int) -> dict[str, Any]:
+    """Return everything that is said of one judge."""
+    name = panel.ratings.raters[judge].name
+    codes, consensus = panel.codes[:, judge], panel.consensus[0]
+    against = (
+        compare_codes(panel, consensus, codes, ("consensus", name))
+        if panel.humans
+        else {"a": "consensus", "b": name, **none_of(NO_HUMANS)}
+    )
+    if against["n"]:
+        against["table"] = describe_table(against["confusion"], panel.categories, panel.sampling)
+    ceilings = measure_ceilings(panel, judge)
+    headline = ceilings[headline_statistic(panel)]
+    swap = describe_swaps(panel, judge)
+    length = describe_length(panel, judge)
+    position = describe_position(panel, judge) if panel.kind == "pairwise" else None
+    if panel.kind == "direct":
+        against["ranking_accuracy"] = describe_ranking(panel, judge)
+    return {
+        "name": name,
+        "orders": "both" if panel.has_both_orders(judge) else "one",
+        "statistic": headline.statistic,
+        "vs_consensus": against,
+        "leave_one_out": _named(headline, headline.human_judge),
+        "human_ceiling": _named(headline, headline.human_human),
+        "gap": _named(headline, headline.gap),
+        "ceilings": {key: _ceiling_json(found) for key, found in ceilings.items()},
+        "swap_consistency": swap["consistency"],
+        "swap": swap,
+        "first_position_rate": undefined(NO_PAIR).as_dict() if position is None else position["first_position_rate"],
+        "position": position,
+        "longer_preferred_rate": length["judge"],
+        "length": length,
+        "alt_test": describe_alt_test(panel, judge),
+        "corrected_win_rate": describe_corrected(panel, judge),
+        "left_out": describe_left_out(panel, judge, against),
+        "combined": {"rule": panel.combined[judge].rule, "made_ties": panel.combined[judge].made_ties},
+        "policies": list_policies(panel, judge),
+    }
+
+
+def headline_statistic(panel: Panel) -> str:
+    """Return the statistic of the sentence: correlation for scores, weighted kappa for long scales, else kappa."""
+    if panel.kind == "direct":
+        return "pearson"
+    return "kappa_quadratic" if len(panel.categories) > 3 else "kappa"
+
+
+def measure_ceilings(panel: Panel, judge: int) -> dict[str, Ceiling]:
+    """Return how far people agree with each other and with the judge on the same items, by statistic."""
+    people, codes = panel.codes[:, list(panel.humans)], panel.codes[:, judge]
+    names = ["exact", "kappa", "kappa_quadratic"]
+    found = compare_with_ceilings(panel, people, codes, names)
+    if panel.kind == "direct":
+        values = panel.categories.array
+        scores = [np.where(side >= 0, values[side], np.nan) for side in (people, codes)]
+        found["pearson"] = score_ceiling(scores[0], scores[1], panel.sampling, panel.cluster)
+    return found
+
+
+def compare_with_ceilings(panel: Panel, people: IntArray, codes: IntArray, names: list[str]) -> dict[str, Ceiling]:
+    """Return the ceilings in several statistics of pairs."""
+    return {
+        name: compare_with_ceiling((people, codes), panel.categories, name, panel.sampling, panel.cluster)
+        for name in names
+    }
+
+
+def _named(ceiling: Ceiling, made: Estimate) -> dict[str, Any]:
+    return {**made.as_dict(), "statistic": ceiling.statistic, "humans": ceiling.humans}
+
+
+def _ceiling_json(found: Ceiling) -> dict[str, Any]:
+    return {
+        "human_human": found.human_human.as_dict(),
+        "human_judge": found.human_judge.as_dict(),
+        "gap": found.gap.as_dict(),
+        "n": found.n,
+        "humans": found.humans,
+        "pooling": found.pooling,
+    }
+
+
+def describe_swaps(panel: Panel, judge: int) -> dict[str, Any]:
+    """Return what changes when the sides change, and what each order alone would have said."""
+    first, second = (panel.coarse(side) for side in panel.orders[judge])
+    consensus = panel.consensus[0]
+    found = measure_swaps(first, second, panel.categories, panel.sampling, panel.cluster)
+    known = found.estimates if found.n else {name: undefined(ONE_ORDER) for name in found.estimates}
+    sides = {"accuracy_ab": first, "accuracy_ba": second}
+    right = {
+        name: compare(consensus, side, panel.categories, panel.sampling, panel.cluster).estimates["exact"]
+        for name, side in sides.items()
+    }
+    joint = joint_agreement(consensus, (first, second), panel.sampling, panel.cluster)
+    return {
+        "n": found.n,
+        "left_out": found.left_out,
+        **estimates(known),
+        "hard_first": found.hard_first,
+        "hard_second": found.hard_second,
+        "soft_first": found.soft_first,
+        "soft_second": found.soft_second,
+        "p": found.p,
+        "joint": joint.as_dict(),
+        **estimates(right),
+    }
+
+
+def describe_length(panel: Panel, judge: int) -> dict[str, Any]:
+    """Return how far length alone explains the judge, always beside what it explains of the people."""
+    codes, consensus = panel.codes[:, judge], panel.consensus[0]
+    if panel.kind == "direct":
+        return _describe_score_length(panel, codes, consensus)
+    delta = log_ratio(*panel.lengths)
+    raters = codes, consensus if panel.humans else None
+    found = measure_longer_preferred(raters, delta, panel.categories, panel.sampling, panel.cluster)
+    if found.judge.value is None and panel.humans:  # nobody labelled what the judge saw: then the judge alone
+        found = measure_longer_preferred((codes, None), delta, panel.categories, panel.sampling, panel.cluster)
+    human = found.human if panel.humans else undefined(NO_HUMANS)
+    difference = found.difference if panel.humans else undefined(NO_HUMANS)
+    slope = measure_length_preference(codes, consensus, delta, panel.categories, panel.cluster)
+    return {
+        "judge": found.judge.as_dict(),
+        "human": human.as_dict(),
+        "difference": difference.as_dict(),
+        "preference": slope.as_dict(),
+        "baseline": _length_baseline(panel, delta, consensus),
+    }
+
+
+def _describe_score_length(panel: Panel, codes: IntArray, consensus: IntArray) -> dict[str, Any]:
+    values = panel.categories.array
+    scores = [np.where(side >= 0, values[side], np.nan) for side in (codes, consensus)]
+    partial = partial_spearman(scores[0], panel.lengths[0], scores[1], panel.sampling, panel.cluster)
+    none = undefined(NO_PAIR).as_dict()
+    return {"judge": none, "human": none, "difference": none, "preference": partial.as_dict(), "baseline": none}
+
+
+def _length_baseline(panel: Panel, delta: FloatArray, consensus: IntArray) -> dict[str, Any]:
+    """Return how often always taking the longer response agrees with the people, where they decide."""
+    values = panel.categories.array
+    longer = np.sign(np.nan_to_num(delta))
+    side = np.where(consensus >= 0, np.sign(values[consensus]), 0.0)
+    decided = (side != 0) & (longer != 0)
+    two = Categories((-1.0, 1.0))
+    pair = [np.where(decided, (signs > 0).astype(np.int64), -1) for signs in (side, longer)]
+    found = compare(pair[0], pair[1], two, panel.sampling, panel.cluster)
+    made = found.estimates["exact"] if panel.humans else undefined(NO_HUMANS)
+    return made.as_dict()
+
+
+def describe_ranking(panel: Panel, judge: int) -> dict[str, Any]:
+    """Return whether the judge orders the answers to a question as people do (acc_eq), ties calibrated."""
+    sides = [outcome_values(panel, side) for side in (panel.consensus[0], panel.codes[:, judge])]
+    found = measure_ranking_accuracy(sides[0], sides[1], panel.ratings.facts.question.codes, panel.sampling)
+    return {**found.accuracy.as_dict(), "threshold": found.threshold, "pairs": found.pairs}
+
+
+def describe_alt_test(panel: Panel, judge: int) -> dict[str, Any]:
+    """Return whether the judge may stand in for a person, over a range of margins."""
+    people, codes = panel.codes[:, list(panel.humans)], panel.codes[:, judge]
+    ordinal = panel.kind == "direct" or len(panel.categories) > 3
+    values = panel.categories.array
+    sides = [np.where(side >= 0, values[side] if ordinal else side, np.nan) for side in (people, codes)]
+    resampling = None if panel.cluster is None else (panel.sampling, panel.cluster)
+    measure: Measure = "rmse" if ordinal else "match"
+    found = run_alt_test((sides[0], sides[1]), measure, panel.options.epsilon, resampling=resampling)
+    names = [panel.ratings.raters[place].name for place in panel.humans]
+    annotators = [
+        {
+            "name": names[one.index],
+            "n": one.n,
+            "judge_advantage": one.judge_advantage,
+            "human_advantage": one.human_advantage,
+            "p": one.p,
+            "rejected": one.rejected,
+            "why": one.why,
+        }
+        for one in found.annotators
+    ]
+    return {
+        "winning_rate": found.winning_rate,
+        "advantage_probability": found.advantage_probability,
+        "epsilon": found.epsilon,
+        "passes": found.passes,
+        "annotators": annotators,
+        "curve": [{"epsilon": at, "winning_rate": rate} for at, rate in found.curve],
+        "measure": measure,
+        "warnings": list(found.warnings),
+        "why": found.why,
+    }
+
+
+def describe_corrected(panel: Panel, judge: int) -> dict[str, Any]:
+    """Return A's win rate (or the mean score) over all items: people's where there are any, the judge's corrected."""
+    sides = [outcome_values(panel, side) for side in (panel.consensus[0], panel.codes[:, judge])]
+    what = "mean score" if panel.kind == "direct" else "win rate of response A"
+    return {**corrected_json(correct_mean(Sample(sides[0], sides[1], None, panel.cluster))), "of": what}
+
+
+def corrected_json(found: PredictionPowered) -> dict[str, Any]:
+    """Return a corrected mean beside the two it is made of."""
+    return {
+        **found.corrected.as_dict(),
+        "human_only": found.human_only.as_dict(),
+        "judge_only": found.judge_only.as_dict(),
+        "weight": found.weight,
+        "gain": found.gain,
+        "labelled": found.labelled,
+        "unlabelled": found.unlabelled,
+        "assumption": found.assumption,
+    }
+
+
+def outcome_values(panel: Panel, codes: IntArray) -> FloatArray:
+    """Return what a label is worth: A's share of a win, or the score; NaN is missing."""
+    values = panel.categories.array
+    worth = values if panel.kind == "direct" else (1.0 + np.sign(values)) / 2.0
+    return np.where(codes >= 0, worth[codes], np.nan)
+
+
+def describe_left_out(panel: Panel, judge: int, against: dict[str, Any]) -> dict[str, Any]:
+    """Return what the judge did not say, and where exact agreement would lie had all of it agreed, or none."""
+    ratings, rows = panel.ratings, panel.rows[judge]
+    status = ratings.status[rows]
+    counted = dict(zip(STATUSES[1:], np.bincount(status, minlength=5)[1:].tolist(), strict=True))
+    asked = np.zeros(panel.size, dtype=bool)
+    asked[ratings.item[rows[status > 0]]] = True
+    silent = int((asked & (panel.codes[:, judge] < 0) & (panel.consensus[0] >= 0)).sum())
+    bounds = bound_agreement(against["confusion"], silent) if against["confusion"] else None
+    return {
+        **BLANK_COUNTS,
+        **counted,
+        "items": silent,
+        "bounds": None if bounds is None else list(bounds),
+        "by_rule": dict(panel.combined[judge].left_out),
+    }
+
+
+def compare_two_judges(panel: Panel) -> list[dict[str, Any]]:
+    """Return every two judges against the same people on the same items: differences, second minus first."""
+    found = []
+    for one, two in combinations(panel.judges, 2):
+        sides = panel.codes[:, one], panel.codes[:, two]
+        made = compare_judges(panel.consensus[0], sides, panel.categories, panel.sampling, panel.cluster)
+        names = panel.ratings.raters[one].name, panel.ratings.raters[two].name
+        known = {name: made.estimates[name] for name in ("exact", "kappa", "kappa_quadratic", "ac1")}
+        found.append({"a": names[0], "b": names[1], "n": made.n, **estimates(known), "mcnemar_p": made.mcnemar_p})
+    tested = [entry for entry in found if entry["mcnemar_p"] is not None]
+    for entry, q in zip(tested, adjust_p([entry["mcnemar_p"] for entry in tested]), strict=True):
+        entry["q"] = float(q)
+    return found

@@ -1,0 +1,243 @@
+"""Everyone's labels side by side, under the rules that were asked for: what all statistics of a study start from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from agreement.categories import MISSING, Categories, FloatArray, IntArray
+from agreement.combine import Combined, Levels, Rule, collapse_codes, combine_orders, take_majority
+from agreement.dawid_skene import find_consensus
+from agreement.intervals import Sampling
+from agreement.wildbench import apply_length_rule
+from judge.domain import InputError, Kind, Scale
+from storage.ratings import Filters, Ratings
+
+BLANK_COUNTS = {"unreadable": 0, "refused": 0, "cut_off": 0, "failed": 0}
+PROMPT_FIELDS = ("prompt", "conversation", "instruction")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The rules of a study's statistics, as the command line names them."""
+
+    levels: Levels = "full"
+    combine: Rule = "strict"
+    consensus: Literal["majority", "dawid-skene"] = "majority"
+    undecided: Literal["missing", "tie"] = "missing"
+    length_k: float | None = None
+    cluster: str = "item"
+    epsilon: float = 0.2
+    seed: int = 0
+    resamples: int = 2000
+    two_way: bool = False
+    scores: str | None = None
+    filters: Filters = field(default_factory=Filters)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the rules as JSON has them, without seed and resamples, which stand beside the numbers."""
+        value = asdict(self)
+        del value["seed"], value["resamples"]
+        chosen = value.pop("filters")
+        value["filters"] = {name: _plain(found) for name, found in chosen.items() if found}
+        return value
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> Options:
+        """Return the rules that an `agreement.json` names."""
+        from datetime import datetime
+
+        rules = dict(value["options"])
+        chosen: dict[str, Any] = {
+            name: datetime.fromisoformat(found) if name in ("since", "until") else tuple(found)
+            for name, found in rules.pop("filters").items()
+        }
+        return cls(**rules, seed=value["seed"], resamples=value["resamples"], filters=Filters(**chosen))
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value.isoformat()
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """The items' labels by rater (columns) on the scale in force, with what they were made from.
+
+    `field_of` gives an item field that is not kept beside the verdicts, for every item; it is asked only when a
+    cluster is named by such a field.
+    """
+
+    ratings: Ratings
+    scale: Scale
+    kind: Kind
+    options: Options
+    field_of: Callable[[str], Sequence[Any]]
+
+    @property
+    def sampling(self) -> Sampling:
+        """Return how intervals are made."""
+        return Sampling(self.options.resamples, self.options.seed)
+
+    @property
+    def size(self) -> int:
+        """Return how many items there are."""
+        return len(self.ratings.facts)
+
+    @cached_property
+    def full(self) -> Categories:
+        """Return the declared scale."""
+        return Categories.of(self.scale)
+
+    @cached_property
+    def categories(self) -> Categories:
+        """Return the scale in force."""
+        return collapse_codes(np.zeros(0, dtype=np.int64), self.full, self.options.levels)[1]
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Return the labels of the scale in force."""
+        if self.options.levels == "full":
+            return self.scale.labels
+        return ("B", "tie", "A") if len(self.categories) == 3 else ("B", "A")
+
+    @cached_property
+    def humans(self) -> tuple[int, ...]:
+        """Return the places of the people among the raters."""
+        return tuple(place for place, rater in enumerate(self.ratings.raters) if rater.kind == "human")
+
+    @cached_property
+    def judges(self) -> tuple[int, ...]:
+        """Return the places of the judges among the raters."""
+        return tuple(place for place, rater in enumerate(self.ratings.raters) if rater.kind == "judge")
+
+    @cached_property
+    def rows(self) -> tuple[IntArray, ...]:
+        """Return each rater's rows in the ratings."""
+        return tuple(np.flatnonzero(self.ratings.rater == place) for place in range(len(self.ratings.raters)))
+
+    def first_labels(self, rater: int, order: int | None = None, repeat: bool = False) -> IntArray:
+        """Return a rater's first label on every item on the declared scale, in one order or in any; -1 is none.
+
+        An order that nobody recorded counts as AB, the order of the import.
+        """
+        rows = self.rows[rater]
+        kept = self.ratings.repeat[rows] == repeat
+        if order is not None:
+            kept &= np.maximum(self.ratings.order[rows], 0) == order
+        rows = rows[kept][::-1]  # of several, the first is written last
+        answer = np.full(self.size, MISSING, dtype=np.int64)
+        answer[self.ratings.item[rows]] = self.ratings.code[rows]
+        return answer
+
+    @cached_property
+    def orders(self) -> dict[int, tuple[IntArray, IntArray]]:
+        """Return each judge's labels in order AB and in order BA."""
+        return {judge: (self.first_labels(judge, 0), self.first_labels(judge, 1)) for judge in self.judges}
+
+    def has_both_orders(self, judge: int) -> bool:
+        """Return whether a judge was asked in both orders."""
+        shown = np.maximum(self.ratings.order[self.rows[judge]], 0)
+        return bool(shown.size and shown.min() != shown.max())
+
+    def combine(self, judge: int, rule: Rule, length_k: float | None = None) -> Combined:
+        """Return a judge's one label an item; a judge asked in one order only is taken as it is."""
+        first, second = self.orders[judge]
+        if self.has_both_orders(judge):
+            found = combine_orders(first, second, self.full, rule)
+        else:
+            # All of a judge's verdicts may stand under BA: then that is the order it was asked in.
+            found = combine_orders(np.where(first >= 0, first, second), second, self.full, "first")
+        if length_k is None:
+            return found
+        codes, made = apply_length_rule(found.codes, self.lengths, self.full, length_k)
+        return Combined(codes, found.rule, found.left_out, found.made_ties + made)
+
+    @cached_property
+    def combined(self) -> dict[int, Combined]:
+        """Return each judge's labels under the rules in force, on the declared scale."""
+        return {judge: self.combine(judge, self.options.combine, self.options.length_k) for judge in self.judges}
+
+    @cached_property
+    def declared(self) -> IntArray:
+        """Return items x raters on the declared scale."""
+        columns = [self.combined[p].codes if p in self.combined else self.first_labels(p) for p in self._places]
+        return np.column_stack(columns) if columns else np.zeros((self.size, 0), dtype=np.int64)
+
+    @property
+    def _places(self) -> range:
+        return range(len(self.ratings.raters))
+
+    @cached_property
+    def codes(self) -> IntArray:
+        """Return items x raters on the scale in force."""
+        return self.coarse(self.declared)
+
+    def coarse(self, codes: IntArray) -> IntArray:
+        """Return codes of the declared scale on the scale in force."""
+        return collapse_codes(codes, self.full, self.options.levels)[0]
+
+    @cached_property
+    def lengths(self) -> tuple[FloatArray, FloatArray]:
+        """Return the responses' lengths in characters."""
+        return self.ratings.facts.length_a, self.ratings.facts.length_b
+
+    @cached_property
+    def consensus(self) -> tuple[IntArray, dict[str, Any]]:
+        """Return the people's consensus on the scale in force, and how it was reached; no judge is ever in it."""
+        return self.agree_on(self.codes[:, list(self.humans)], self.categories)
+
+    def agree_on(self, people: IntArray, categories: Categories) -> tuple[IntArray, dict[str, Any]]:
+        """Return the consensus of people's codes (items x people) under the rule in force."""
+        if self.options.consensus == "dawid-skene":
+            found = find_consensus(people, len(categories))
+            if found.codes is not None:
+                return found.codes, {"rule": "dawid-skene", "differs_from_majority": found.differs}
+            codes, told = self._majority(people, categories)
+            return codes, {**told, "why": f"not Dawid-Skene: {found.why}"}
+        return self._majority(people, categories)
+
+    def _majority(self, people: IntArray, categories: Categories) -> tuple[IntArray, dict[str, Any]]:
+        undecided = self.options.undecided if categories.tie is not None else "missing"
+        found = take_majority(people, categories, undecided)
+        return found.codes, {"rule": "majority", "undecided": undecided, "left_out": dict(found.left_out)}
+
+    @cached_property
+    def cluster(self) -> IntArray | None:
+        """Return each item's cluster, or None where every item stands for itself."""
+        codes = self._named_cluster()
+        alone = codes < 0
+        numbers = np.where(alone, codes.max(initial=-1) + 1 + np.arange(codes.size), codes)
+        return None if np.unique(numbers).size == codes.size else numbers
+
+    def _named_cluster(self) -> IntArray:
+        facts, wanted = self.ratings.facts, self.options.cluster
+        if wanted == "item":
+            return facts.cluster.codes
+        if wanted in PROMPT_FIELDS:
+            return facts.question.codes
+        if wanted in ("model_a", "model_b"):
+            return facts.model_a.codes if wanted == "model_a" else facts.model_b.codes
+        if wanted.startswith("tag:"):
+            return _code([_find_tag(tags, wanted[4:]) for tags in facts.tags.names])[facts.tags.codes]
+        values = self.field_of(wanted)
+        if self.size and all(value is None for value in values):
+            raise InputError(f"--cluster {wanted}: no item has such a field; try item, prompt, tag:NAME or a field")
+        return _code([None if value is None else json.dumps(value, sort_keys=True) for value in values])
+
+
+def _find_tag(tags: Sequence[str], name: str) -> str | None:
+    """Return the tag that NAME means: the one in that place (1, 2 …), or the one written NAME:value or NAME=value."""
+    if name.isdigit():
+        return tags[int(name) - 1] if 0 < int(name) <= len(tags) else None
+    return next((tag for tag in tags if tag.partition(":")[0] == name or tag.partition("=")[0] == name), None)
+
+
+def _code(texts: Sequence[str | None]) -> IntArray:
+    from storage.ratings import code_texts
+
+    return code_texts(texts).codes

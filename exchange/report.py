@@ -1,0 +1,135 @@
+"""The report: one HTML file that loads nothing, runs nothing and prints well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+from exchange.charts import (
+    ceiling_chart,
+    confusion_chart,
+    corrected_chart,
+    curve_chart,
+    flow_chart,
+    length_chart,
+    position_chart,
+    strength_chart,
+)
+from exchange.tables import Table, as_latex, as_markdown, list_tables
+
+STYLE = """
+:root { color-scheme: light dark; --side-a: #2f6fd6; --side-b: #b35a00; --muted: #5b6472; --line: #d5dae1; }
+@media (prefers-color-scheme: dark) {
+  :root { --side-a: #7db0ff; --side-b: #f2a65a; --muted: #9aa5b4; --line: #3a4350; }
+  body { background: #14181d; color: #e6e9ed; }
+}
+body { font: 16px/1.55 "IBM Plex Sans", system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.1rem; color: var(--muted); font-weight: 400; }
+.sentence { font-size: 1.5rem; line-height: 1.35; margin: .5rem 0 1.5rem; }
+h2 { font-size: 1.1rem; margin-top: 2.5rem; }
+h3 { font-size: .95rem; margin: 1.5rem 0 .25rem; }
+figure { margin: 1rem 0; break-inside: avoid; overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .85rem; }
+th, td { text-align: left; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
+pre { font: 12px/1.4 "IBM Plex Mono", monospace; overflow-x: auto; border: 1px solid var(--line); border-radius: 8px;
+  padding: .75rem; }
+dt { font-weight: 700; } dd { margin: 0 0 .5rem; overflow-wrap: anywhere; }
+@media print { body { max-width: none; margin: 0; } details { display: none; } h2 { break-after: avoid; } }
+"""
+
+
+def write_report(value: dict[str, Any]) -> str:
+    """Return the report of a study's agreement, as `agree` gives it."""
+    body = "".join(_sections(value))
+    name = escape(value["study"])
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Agreement in {name}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{STYLE}</style></head><body><h1>Agreement in the study {name}</h1>"
+        f'<p class="sentence">{escape(value["sentence"])}</p>{body}</body></html>\n'
+    )
+
+
+def _sections(value: dict[str, Any]) -> Iterator[str]:
+    if value["warnings"]:
+        listed = "".join(f"<li>{escape(warning)}</li>" for warning in value["warnings"])
+        yield f"<h2>Beware</h2><ul>{listed}</ul>"
+    for title, charts in list_charts(value).items():
+        yield f"<h2>{escape(title)}</h2>" + "".join(f"<figure>{chart}</figure>" for _, chart in charts)
+    tables = list_tables(value)
+    yield "<h2>Numbers</h2>"
+    for table in tables:
+        yield _table(table)
+    yield _methods(value)
+    yield "<h2>Tables to copy</h2>"
+    for name, write in (("Markdown", as_markdown), ("LaTeX", as_latex)):
+        text = "\n".join(f"{table.title}\n\n{write(table)}" for table in tables)
+        yield f"<details><summary>{name}</summary><pre>{escape(text)}</pre></details>"
+
+
+def list_charts(value: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
+    """Return every chart that there are numbers for: sections, each a list of (name, SVG)."""
+    judges, found = value["judges"], {"Flow": [("flow", flow_chart(value["flow"]))]}
+    pairwise = value["kind"] == "pairwise"
+    if judges:
+        found["The human ceiling"] = [("ceiling", ceiling_chart(judges))]
+        tables = [judge for judge in judges if judge["vs_consensus"]["n"]]
+        found["Confusion with the people's consensus"] = [
+            (
+                f"confusion-{at}",
+                confusion_chart(
+                    value["scale"], judge["vs_consensus"]["confusion"], ("● consensus", f"◆ {judge['name']}")
+                ),
+            )
+            for at, judge in enumerate(tables)
+        ]
+    if pairwise and value["raters"]:
+        found["Position"] = [("position", position_chart(value["raters"]))]
+    if judges:
+        if pairwise:
+            found["Length"] = [("length", length_chart(judges))]
+        found["May the judge stand in for a person?"] = [("alt-test", curve_chart(judges))]
+        found["Corrected by people's labels"] = [
+            (f"corrected-{at}", corrected_chart(judge, percent=pairwise)) for at, judge in enumerate(judges)
+        ]
+    if pairwise and any(model["bradley_terry"]["value"] is not None for model in value["models"]):
+        found["Models"] = [("strength", strength_chart(value["models"]))]
+    return {title: charts for title, charts in found.items() if charts}
+
+
+def _table(table: Table) -> str:
+    def row(cells: list[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(row(cells, "td") for cells in table.rows)
+    caption = f"<h3>{escape(table.title)}</h3>"
+    return f"{caption}<figure><table><thead>{row(table.head, 'th')}</thead><tbody>{body}</tbody></table></figure>"
+
+
+def _methods(value: dict[str, Any]) -> str:
+    """Return how every number was made: raters, protocol, rules, seed."""
+    rules = value["options"]
+    people = sum(rater["kind"] == "human" for rater in value["raters"])
+    chosen = "; ".join(f"{name}: {found}" for name, found in rules["filters"].items()) or "none"
+    unit = "items" if value["clusters"] == value["items"] else f"{value['clusters']} clusters ({rules['cluster']})"
+    facts = {
+        "Raters": f"{people} annotators and {len(value['judges'])} judges; only verdicts given before any reveal "
+        "count, and of several revisions the last of those.",
+        "Protocol": f"{value['protocol']}, {value['protocol_hash']}; labels {' '.join(value['declared_scale'])}.",
+        "Scale in force": f"{' '.join(value['scale'])} (levels: {rules['levels']}).",
+        "A judge's two orders": f"{rules['combine']}. A judge asked in one order is taken as it is.",
+        "Consensus": f"{value['consensus']['rule']}; no judge is ever part of it.",
+        "Missing": "A reply that could not be read, a refusal and a failure are missing: never a tie, never a zero.",
+        "Intervals": f"95 %, {value['resamples']} resamples of {unit}, seed {value['seed']}; each number names its "
+        "method in agreement.json. They speak of other items, for these raters.",
+        "Human ceiling": "Each person against each other person, and the judge against each person, on the items that "
+        "have the judge and two people; nobody is compared with themselves.",
+        "Alternative annotator test": f"Calderon, Reichart and Dror 2025, ε = {rules['epsilon']:g}, "
+        "Benjamini–Yekutieli at 0.05.",
+        "Correction": "Prediction-powered (PPI++). It assumes that the labelled items are a random sample of all "
+        "items.",
+        "Filters": chosen,
+    }
+    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
+    return f"<h2>Methods</h2><dl>{listed}</dl>"

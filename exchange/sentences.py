@@ -1,0 +1,158 @@
+"""A study's agreement in plain words: one sentence first, then what to beware of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exchange.panel import Panel
+
+NAMES = {
+    "exact": "exact agreement",
+    "kappa": "Cohen's kappa",
+    "kappa_quadratic": "quadratic kappa",
+    "pearson": "Pearson's r",
+}
+FEW_RATERS = 2
+
+
+def tell(value: dict[str, Any]) -> str:
+    """Return the sentence that a reader should see first."""
+    people = [rater for rater in value["raters"] if rater["kind"] == "human" and rater["verdicts"]]
+    judges = value["judges"]
+    if not value["raters"]:
+        return f"The study has {_many(value['items'], 'item')} and no verdict yet."
+    if not judges:
+        return _tell_people(value, len(people))
+    if not people:
+        return f"{_names(judges)} gave verdicts on {_many(value['flow']['readable'], 'item')}, but no person has yet."
+    known = [judge for judge in judges if judge["gap"]["value"] is not None]
+    if known:
+        best = max(known, key=lambda judge: float(judge["leave_one_out"]["value"]))
+        return _tell_gap(best, len(known))
+    return _tell_consensus(value, len(people))
+
+
+def _tell_gap(judge: dict[str, Any], judges: int) -> str:
+    gap = judge["gap"]
+    low, high = gap["low"], gap["high"]
+    how, unsure = "as much as", ""
+    if low is None or high is None:
+        how, unsure = "perhaps as much as", f" (no interval: {gap.get('why')})"
+    elif high < 0:
+        how = "less than"
+    elif low > 0:
+        how = "more than"
+    among = f" (the closest of {judges} judges)" if judges > 1 else ""
+    counts = f"{_many(gap['n'], 'item')}, {_many(gap['humans'], 'annotator')}"
+    return (
+        f"{judge['name']}{among} agrees with people {how} people agree with each other: "
+        f"gap {told(gap)} in {NAMES[gap['statistic']]}, {counts}{unsure}."
+    )
+
+
+def _tell_consensus(value: dict[str, Any], people: int) -> str:
+    known = [judge for judge in value["judges"] if judge["vs_consensus"]["exact"]["value"] is not None]
+    if not known:
+        return "The judges and the people have no item in common, so nothing can be said of their agreement."
+    best = max(known, key=lambda judge: float(judge["vs_consensus"]["exact"]["value"]))
+    pair = best["vs_consensus"]
+    why = best["gap"].get("why", "")
+    return (
+        f"{best['name']} gives the same label as people on {told(pair['exact'], percent=True)} of "
+        f"{_many(pair['n'], 'item')} (kappa {told(pair['kappa'])}, {_many(people, 'annotator')}); "
+        f"how far people agree with each other is unknown: {why}."
+    )
+
+
+def _tell_people(value: dict[str, Any], people: int) -> str:
+    group = value["groups"]["humans"]
+    found = group["alpha_ordinal"] if len(value["scale"]) > 3 else group["alpha_nominal"]
+    if found["value"] is None:
+        return f"{_many(people, 'annotator')} and no judge: agreement cannot be told, because {found['why']}."
+    counts = f"{_many(group['n_items'], 'item')}, {_many(people, 'annotator')}"
+    return f"People agree with each other at Krippendorff's alpha {told(found)}, {counts}; no judge has been run."
+
+
+def told(made: dict[str, Any], percent: bool = False) -> str:
+    """Return an estimate for reading: two decimals or whole percents, the interval in brackets, a dash for none."""
+    if made["value"] is None:
+        return "–"
+    shown = _percent if percent else _decimal
+    if made["low"] is None or made["high"] is None:
+        return shown(made["value"])
+    # Two ends that would read alike get one digit more.
+    fine = percent and made["high"] - made["low"] < 0.01
+    return f"{shown(made['value'], fine)} [{shown(made['low'], fine)}, {shown(made['high'], fine)}]"
+
+
+def _decimal(value: float, fine: bool = False) -> str:
+    del fine
+    text = f"{value:.2f}"
+    return ("0.00" if text == "-0.00" else text).replace("-", "−")
+
+
+def _percent(value: float, fine: bool = False) -> str:
+    return f"{100 * value:.{1 if fine else 0}f} %".replace("-", "−")
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _names(judges: list[dict[str, Any]]) -> str:
+    names = [judge["name"] for judge in judges]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def list_warnings(panel: Panel, value: dict[str, Any]) -> list[str]:
+    """Return what a reader must know before believing the numbers, most general first."""
+    found = [*_warn_of_sampling(panel, value), *_warn_of_people(panel)]
+    for judge in value["judges"]:
+        name, left = judge["name"], judge["left_out"]
+        silent = [f"{left[reason]} {reason.replace('_', ' ')}" for reason in _SILENT if left[reason]]
+        if silent:
+            found.append(f"{name}: {', '.join(silent)}; counted, never imputed")
+        if panel.kind == "pairwise" and judge["orders"] == "one":
+            found.append(f"{name} was asked in one order only: its position bias is unknown")
+        for reason, count in left["by_rule"].items():
+            if reason in ("one_order", "orders_differ"):
+                found.append(f"{name}: {count} items left out because {_BY_RULE[reason]}")
+        found += [f"{name} and the consensus: {text}" for text in judge["vs_consensus"].get("warnings", ())]
+        found += [f"{name}, alternative annotator test: {text}" for text in judge["alt_test"]["warnings"]]
+    return found
+
+
+_SILENT = ("unreadable", "refused", "cut_off", "failed")
+_BY_RULE = {"one_order": "only one of the two orders has a verdict", "orders_differ": "the two orders disagree"}
+
+
+def _warn_of_sampling(panel: Panel, value: dict[str, Any]) -> list[str]:
+    found = []
+    questions = len(panel.ratings.facts.question.names)
+    if panel.cluster is None and questions < panel.size:
+        found.append(
+            f"{panel.size} items share {questions} questions: intervals that take them for independent are too narrow; "
+            "--cluster prompt takes each question as one"
+        )
+    if panel.cluster is not None:
+        found.append(f"intervals resample {value['clusters']} clusters ({panel.options.cluster})")
+    if "why" in value["consensus"]:
+        found.append(value["consensus"]["why"])
+    raters = len(value["raters"])
+    if raters * (raters - 1) // 2 > len(value["pairs"]):
+        found.append(f"only the first {len(value['pairs'])} pairs of {raters} raters are listed")
+    if value["ranking"] and value["ranking"]["why"]:
+        found.append(f"Bradley-Terry: {value['ranking']['why']}")
+    return found
+
+
+def _warn_of_people(panel: Panel) -> list[str]:
+    found = [f"{count} verdicts set aside: {_ASIDE[why]}" for why, count in panel.ratings.set_aside.items()]
+    if 0 < len(panel.humans) <= FEW_RATERS:
+        found.append(
+            f"only {_many(len(panel.humans), 'annotator')}: what is said of people is said of no more than that"
+        )
+    return found
+
+
+_ASIDE = {"after_reveal": "given after models or the judge were revealed", "withdrawn": "withdrawn by their rater"}

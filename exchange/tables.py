@@ -1,0 +1,275 @@
+"""A study's agreement as tables for people: plain text, Markdown and LaTeX, all from the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from exchange.sentences import told
+
+Rows = list[list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A titled table of texts, the first row being its head."""
+
+    title: str
+    head: list[str]
+    rows: Rows
+
+
+def list_tables(value: dict[str, Any]) -> list[Table]:
+    """Return every table of a study's agreement that has a row."""
+    made = (
+        _flow(value),
+        _raters(value),
+        _judges(value),
+        _pairs(value),
+        _groups(value),
+        _biases(value),
+        _comparisons(value),
+        _corrected(value),
+        _models(value),
+        _policies(value),
+        _people(value),
+    )
+    return [table for table in made if table.rows]
+
+
+def _flow(value: dict[str, Any]) -> Table:
+    steps = ("sampled", "judged", "readable", "labelled", "overlapping")
+    told_steps = [[step, str(value["flow"][step])] for step in steps]
+    reasons = [[why.replace("_", " "), str(count)] for why, count in value["flow"]["reasons"].items() if count]
+    return Table("Items, from sampled to overlapping", ["step", "count"], told_steps + reasons)
+
+
+def _raters(value: dict[str, Any]) -> Table:
+    head = ["rater", "kind", "verdicts", "missing", "unreadable", "refused", "cut off", "failed"]
+    keys = ("verdicts", "missing", "unreadable", "refused", "cut_off", "failed")
+    rows = [[mark(rater), rater["kind"], *(str(rater[key]) for key in keys)] for rater in value["raters"]]
+    return Table("Raters", head, rows)
+
+
+def mark(rater: dict[str, Any]) -> str:
+    """Return a rater's name behind the mark of their kind."""
+    return f"{'●' if rater['kind'] == 'human' else '◆'} {rater['name']}"
+
+
+def _judges(value: dict[str, Any]) -> Table:
+    head = [
+        "judge",
+        "n",
+        "agreement",
+        "kappa",
+        "quadratic kappa",
+        "AC1",
+        "people–judge",
+        "people–people",
+        "gap",
+        "alt-test",
+    ]
+    rows = []
+    for judge in value["judges"]:
+        pair, test = judge["vs_consensus"], judge["alt_test"]
+        passes = (
+            "–"
+            if test["passes"] is None
+            else f"ω {test['winning_rate']:.2f}, {'passes' if test['passes'] else 'fails'}"
+        )
+        shown = [told(pair["exact"], percent=True), *(told(pair[key]) for key in ("kappa", "kappa_quadratic", "ac1"))]
+        ceiling = [told(judge[key]) for key in ("leave_one_out", "human_ceiling", "gap")]
+        rows.append([f"◆ {judge['name']}", str(pair["n"]), *shown, *ceiling, passes])
+    return Table("Judges against the people's consensus and the human ceiling", head, rows)
+
+
+def _pairs(value: dict[str, Any]) -> Table:
+    head = ["first", "second", "n", "agreement", "kappa", "quadratic kappa", "AC1", "Spearman"]
+    keys = ("kappa", "kappa_quadratic", "ac1", "spearman")
+    marks = {"human": "●", "judge": "◆"}
+    rows = [
+        [
+            *(f"{marks[kind]} {pair[side]}" for side, kind in zip("ab", pair["kinds"], strict=True)),
+            str(pair["n"]),
+            told(pair["exact"], percent=True),
+            *(told(pair[key]) for key in keys),
+        ]
+        for pair in value["pairs"]
+    ]
+    return Table("Every two raters", head, rows)
+
+
+def _groups(value: dict[str, Any]) -> Table:
+    head = ["group", "raters", "items", "Fleiss' kappa", "AC1", "alpha nominal", "alpha ordinal", "alpha interval"]
+    keys = ("fleiss_kappa", "ac1", "alpha_nominal", "alpha_ordinal", "alpha_interval")
+    rows = [
+        [name, str(group["raters"]), str(group["n_items"]), *(told(group[key]) for key in keys)]
+        for name, group in value["groups"].items()
+        if group["raters"] >= 2
+    ]
+    return Table("Raters together", head, rows)
+
+
+def _biases(value: dict[str, Any]) -> Table:
+    head = [
+        "rater",
+        "first position wins",
+        "order effect",
+        "longer wins",
+        "people's",
+        "difference",
+        "both orders agree",
+    ]
+    rows = []
+    for rater in value["raters"] if value["kind"] == "pairwise" else ():
+        position = rater["position"]
+        judge = next(
+            (one for one in value["judges"] if rater["kind"] == "judge" and one["name"] == rater["name"]), None
+        )
+        length = judge["length"] if judge else None
+        shown = (
+            [told(length[key], percent=True) for key in ("judge", "human", "difference")] if length else ["", "", ""]
+        )
+        swapped = judge["swap_consistency"] if judge else rater["self_consistency"]["consistency"]
+        first = [told(position["first_position_rate"], percent=True), told(position["order_effect"])]
+        rows.append([mark(rater), *first, *shown, told(swapped, percent=True)])
+    return Table("Position and length", head, rows)
+
+
+def _comparisons(value: dict[str, Any]) -> Table:
+    head = ["first", "second", "n", "agreement, second − first", "kappa, second − first", "McNemar p", "q"]
+    rows = [
+        [
+            f"◆ {pair['a']}",
+            f"◆ {pair['b']}",
+            str(pair["n"]),
+            told(pair["exact"]),
+            told(pair["kappa"]),
+            _chance(pair["mcnemar_p"]),
+            _chance(pair.get("q")),
+        ]
+        for pair in value["comparisons"]
+    ]
+    return Table("Judge against judge, on the same items and people", head, rows)
+
+
+def _chance(p: float | None) -> str:
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _corrected(value: dict[str, Any]) -> Table:
+    head = ["judge", "of", "corrected", "people only", "judge only (biased)", "labels' worth"]
+    percent = value["kind"] == "pairwise"
+    rows = []
+    for judge in value["judges"]:
+        made = judge["corrected_win_rate"]
+        shown = [told(part, percent=percent) for part in (made, made["human_only"], made["judge_only"])]
+        gain = "–" if made["gain"] is None else f"{made['gain']:.2f}×"
+        rows.append([f"◆ {judge['name']}", made["of"], *shown, gain])
+    return Table("Corrected by people's labels (prediction-powered)", head, rows)
+
+
+def _models(value: dict[str, Any]) -> Table:
+    head = ["model", "n", "WB-Reward", "win rate", "Bradley–Terry", "rank"]
+    rows = []
+    for model in value["models"]:
+        strength = model["bradley_terry"]
+        rank = "–" if not strength.get("rank") else "–".join(map(str, strength["rank"]))
+        score = model.get("mean_score")
+        reward = told(score) if score else told(model["wb_reward"])
+        rows.append(
+            [model["name"], str(model["n"]), reward, told(model["win_rate"], percent=True), told(strength), rank]
+        )
+    if value["kind"] == "direct":
+        head[2] = "mean score"
+    source = value["models"][0]["source"] if value["models"] else ""
+    return Table(f"Models, by {source}", head, rows)
+
+
+def _policies(value: dict[str, Any]) -> Table:
+    head = ["judge", "levels", "two orders", "length rule", "n", "agreement", "kappa"]
+    rows = [
+        [
+            f"◆ {judge['name']}",
+            policy["levels"],
+            policy["combine"],
+            "none" if policy["length_k"] is None else f"> {policy['length_k']}",
+            str(policy["n"]),
+            told(policy["exact"], percent=True),
+            told(policy["kappa"]),
+        ]
+        for judge in value["judges"]
+        for policy in judge["policies"]
+    ]
+    return Table("How much of it is the rule", head, rows)
+
+
+def _people(value: dict[str, Any]) -> Table:
+    head = ["annotator", "median seconds", "with themselves", "early", "late", "drift"]
+    rows = []
+    for rater in value["raters"]:
+        if rater["kind"] == "human":
+            pace, drift = rater["pace"]["median"], rater["drift"]
+            shown = [told(drift[key], percent=True) for key in ("early", "late")]
+            again = told(rater["self_consistency"]["consistency"], percent=True)
+            rows.append([mark(rater), "–" if pace is None else f"{pace:.0f}", again, *shown, told(drift["difference"])])
+    return Table("Annotators", head, rows)
+
+
+def tell_all(value: dict[str, Any]) -> str:
+    """Return everything for a terminal: the sentence, the tables, what to beware of."""
+    parts = [value["sentence"], *(f"{table.title}\n{_aligned(table)}" for table in list_tables(value))]
+    if value["warnings"]:
+        parts.append("Beware\n" + "\n".join(f"- {warning}" for warning in value["warnings"]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _aligned(table: Table) -> str:
+    lines = [table.head, *table.rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(table.head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def as_markdown(table: Table) -> str:
+    """Return a table in Markdown."""
+
+    def line(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+    return "\n".join([line(table.head), f"|{'---|' * len(table.head)}", *map(line, table.rows)]) + "\n"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "−": "$-$",
+    "–": "--",
+    "×": r"$\times$",
+    "●": r"$\bullet$",
+    "◆": r"$\blacklozenge$",
+    "ω": r"$\omega$",
+    "<": "$<$",
+    ">": "$>$",
+}
+
+
+def as_latex(table: Table) -> str:
+    """Return a table in LaTeX (booktabs; the judge's mark needs amssymb)."""
+    escape: Callable[[str], str] = lambda text: "".join(_LATEX.get(sign, sign) for sign in text)  # noqa: E731
+
+    def line(cells: Sequence[str]) -> str:
+        return " & ".join(map(escape, cells)) + r" \\"
+
+    head = [rf"\begin{{tabular}}{{{'l' * len(table.head)}}}", r"\toprule", line(table.head), r"\midrule"]
+    return "\n".join([*head, *map(line, table.rows), r"\bottomrule", r"\end{tabular}"]) + "\n"

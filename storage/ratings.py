@@ -1,0 +1,310 @@
+"""The verdicts of a study as columns of numbers, for statistics over a million of them.
+
+Which verdict counts: of a chain of revisions the last one given before anything was revealed to its rater. What was
+said after a reveal is not an independent judgment, and what was withdrawn is none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import ColumnElement, Connection, Float, and_, case, cast, exists, extract, func, literal, or_, select
+
+from judge.domain import RaterKind, Scale
+from storage.codec import encode
+from storage.schema import facts, items, raters, verdicts
+from storage.verdicts import WITHDRAWN
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+STATUSES = ("ok", "unreadable", "refused", "cut_off", "failed")
+ORDERS = ("AB", "BA")
+_LABELS, _ORDERS, _STATUSES = 128, 4, 8  # how many values each part of a packed number has room for
+_PACKED = _LABELS * _ORDERS * 2 * _STATUSES
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which part of a study is meant; several values of one kind are alternatives, and empty is everything.
+
+    `annotators`, `since` and `until` choose human verdicts only: judges are compared with whoever is left.
+    """
+
+    tags: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    annotators: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+EVERYTHING = Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class Rater:
+    """Who gave verdicts."""
+
+    name: str
+    kind: RaterKind
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coded:
+    """A column of texts as numbers: the distinct texts, and the place of each row's in them (-1 for none)."""
+
+    names: tuple[Any, ...]
+    codes: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """What is known of the items, in the order of the import; a missing second length is NaN."""
+
+    position: Ints
+    cluster: Coded
+    question: Coded
+    model_a: Coded
+    model_b: Coded
+    tags: Coded
+    length_a: Floats
+    length_b: Floats
+
+    def __len__(self) -> int:
+        return int(self.position.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratings:
+    """Every verdict that counts, one row each, in the order of (rater, time stored).
+
+    `item` and `rater` are places in `facts` and `raters`; `code` is the label's place on the scale, -1 where there is
+    none; `order` is 0 for AB, 1 for BA, -1 unknown; `status` a place in STATUSES; `time` seconds since 1970, NaN
+    unknown. `set_aside` counts verdicts that do not count, by reason.
+    """
+
+    raters: tuple[Rater, ...]
+    facts: Facts
+    item: Ints
+    rater: Ints
+    code: Ints
+    order: Ints
+    repeat: NDArray[np.bool_]
+    status: Ints
+    seconds: Floats
+    time: Floats
+    set_aside: dict[str, int] = field(default_factory=dict)
+
+
+def code_texts(values: Iterable[Hashable]) -> Coded:
+    """Return texts as numbers, each text known by the place where it first stands; None is -1."""
+    seen: dict[Hashable, int] = {None: -1}
+    codes = [seen.setdefault(value, len(seen) - 1) for value in values]
+    return Coded(tuple(name for name in seen if name is not None), np.asarray(codes, dtype=np.int64))
+
+
+def make_facts(rows: Sequence[Sequence[Any]]) -> Facts:
+    """Return the facts from rows of position, cluster, question, model_a, model_b, tags, length_a, length_b."""
+    columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [()] * 8
+    position, cluster, question, model_a, model_b, tags, length_a, length_b = columns
+    tagged = code_texts(tags)
+    return Facts(
+        np.asarray(position, dtype=np.int64),
+        code_texts(cluster),
+        code_texts(question),
+        code_texts(model_a),
+        code_texts(model_b),
+        Coded(tuple(tuple(json.loads(text)) for text in tagged.names), tagged.codes),
+        np.asarray(length_a, dtype=np.float64),
+        np.asarray([np.nan if length is None else length for length in length_b], dtype=np.float64),
+    )
+
+
+def read_ratings(connection: Connection, study_id: int, scale: Scale, filters: Filters) -> Ratings:
+    """Return the verdicts of a study that count and pass the filters."""
+    chosen = _chosen_items(connection, filters)
+    listed = (
+        select(items.c.id, *(facts.c[name] for name in _FACTS))
+        .join(items, and_(items.c.study_id == facts.c.study_id, items.c.position == facts.c.position))
+        .where(facts.c.study_id == study_id, *chosen)
+        .order_by(facts.c.position)
+    )
+    rows = _fetch(connection, listed)
+    ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+    where = [verdicts.c.study_id == study_id, *_chosen_verdicts(study_id, filters, chosen)]
+    people = _raters_of(connection, where)
+    packed = _fetch(connection, _packed(scale, connection.dialect.name).where(*where, *_counts()))
+    known, numbers = _unpack(packed), np.array([number for number, _ in people], dtype=np.int64)
+    item = _place(ids, known["item"])
+    ratings = Ratings(
+        raters=tuple(rater for _, rater in people),
+        facts=make_facts([row[1:] for row in rows]),
+        item=item,
+        rater=_place(numbers, known["rater"]),
+        code=known["label"] - 1,
+        order=known["order"] - 1,
+        repeat=known["repeat"].astype(np.bool_),
+        status=known["status"],
+        seconds=known["seconds"],
+        time=known["time"],
+        set_aside=_set_aside(connection, where),
+    )
+
+    def calls_of(rater: int) -> Ints:
+        mine = select(func.coalesce(verdicts.c.call_id, 0)).where(*where, *_counts())
+        found = mine.where(verdicts.c.rater_id == int(numbers[rater])).order_by(verdicts.c.id)
+        return np.asarray([row[0] for row in _fetch(connection, found)], dtype=np.int64)
+
+    return order_repeats(ratings, calls_of)
+
+
+def order_repeats(ratings: Ratings, calls_of: Callable[[int], Ints]) -> Ratings:
+    """Return ratings where the answer that a judge gave first stands first, even if it was read again since.
+
+    Where a judge was asked the same several times, the first answer counts; a later reading of an answer is stored
+    after the others but speaks of the same call.
+    """
+    order = np.arange(ratings.item.size)
+    for number, rater in enumerate(ratings.raters):
+        mine = np.flatnonzero(ratings.rater == number)
+        asked = ratings.item[mine] * 3 + ratings.order[mine] + 1
+        if rater.kind == "judge" and np.bincount(asked, minlength=1).max() > 1:
+            order[mine] = mine[np.argsort(calls_of(number), kind="stable")]
+    if np.array_equal(order, np.arange(order.size)):
+        return ratings
+    moved = ("item", "rater", "code", "order", "repeat", "status", "seconds", "time")
+    columns = {name: getattr(ratings, name)[order] for name in moved}
+    return Ratings(ratings.raters, ratings.facts, **columns, set_aside=ratings.set_aside)
+
+
+_FACTS = ("position", "cluster", "question_hash", "model_a", "model_b", "tags", "length_a", "length_b")
+_KINDS = {"human": 0, "judge": 1}
+
+
+def _chosen_items(connection: Connection, filters: Filters) -> list[ColumnElement[bool]]:
+    """Return the conditions on facts that the filters make."""
+    chosen: list[ColumnElement[bool]] = []
+    if filters.models:
+        chosen.append(or_(facts.c.model_a.in_(filters.models), facts.c.model_b.in_(filters.models)))
+    if filters.tags:
+        # Tags are a JSON list: a quoted tag stands in it exactly where the item has it. LIKE would ignore case.
+        find = func.instr if connection.dialect.name == "sqlite" else func.strpos
+        chosen.append(or_(*(find(facts.c.tags, encode(tag)) > 0 for tag in filters.tags)))
+    return chosen
+
+
+def _chosen_verdicts(
+    study_id: int, filters: Filters, chosen: Sequence[ColumnElement[bool]]
+) -> list[ColumnElement[bool]]:
+    """Return the conditions on verdicts that the filters make."""
+    found: list[ColumnElement[bool]] = []
+    if chosen:
+        same = and_(items.c.study_id == facts.c.study_id, items.c.position == facts.c.position)
+        inside = select(items.c.id).join(facts, same).where(facts.c.study_id == study_id, *chosen)
+        found.append(verdicts.c.item_id.in_(inside))
+    human: list[ColumnElement[bool]] = []
+    if filters.since is not None:
+        human.append(verdicts.c.created >= filters.since)
+    if filters.until is not None:
+        human.append(verdicts.c.created < filters.until)
+    if filters.annotators:
+        wanted = select(raters.c.id).where(raters.c.kind == "human", raters.c.name.in_(filters.annotators))
+        human.append(verdicts.c.rater_id.in_(wanted))
+    if human:
+        judges = select(raters.c.id).where(raters.c.kind == "judge")
+        found.append(or_(verdicts.c.rater_id.in_(judges), and_(*human)))
+    return found
+
+
+def _counts() -> list[ColumnElement[bool]]:
+    """Return the conditions under which a verdict counts: see the module's first lines."""
+    later = verdicts.alias("later")
+    # The list of superseded verdicts is made once; asking for each verdict whether it has a later one takes longer.
+    superseded = select(later.c.supersedes).where(later.c.supersedes.is_not(None), ~later.c.after_reveal)
+    return [verdicts.c.status != WITHDRAWN, ~verdicts.c.after_reveal, verdicts.c.id.not_in(superseded)]
+
+
+def _set_aside(connection: Connection, where: Sequence[ColumnElement[bool]]) -> dict[str, int]:
+    """Return how many verdicts do not count, by reason."""
+    reasons: dict[Literal["after_reveal", "withdrawn"], ColumnElement[bool]] = {
+        "after_reveal": and_(verdicts.c.after_reveal, verdicts.c.status != WITHDRAWN),
+        "withdrawn": verdicts.c.status == WITHDRAWN,
+    }
+    if not connection.execute(select(exists().where(*where, or_(*reasons.values())))).scalar():
+        return {}
+    sums = (func.coalesce(func.sum(case((reason, 1), else_=0)), 0) for reason in reasons.values())
+    counted = connection.execute(select(*sums).where(*where)).one()
+    return {name: int(count) for name, count in zip(reasons, counted, strict=True) if count}
+
+
+def _raters_of(connection: Connection, where: Sequence[ColumnElement[bool]]) -> list[tuple[int, Rater]]:
+    """Return the raters with a verdict, people before judges and each by name."""
+    given = exists().where(verdicts.c.rater_id == raters.c.id, *where)
+    found = connection.execute(select(raters.c.id, raters.c.name, raters.c.kind).where(given)).all()
+    listed = [(int(row.id), Rater(row.name, row.kind)) for row in found]
+    return sorted(listed, key=lambda entry: (_KINDS[entry[1].kind], entry[1].name))
+
+
+def _packed(scale: Scale, dialect: str) -> Any:
+    """Return the query for item, everything small as one number, seconds and time; few columns come out quicker."""
+    label = case({name: code + 1 for code, name in enumerate(scale.labels)}, value=verdicts.c.label, else_=0)
+    order = case({name: place + 1 for place, name in enumerate(ORDERS)}, value=verdicts.c.order, else_=0)
+    status = case({name: place for place, name in enumerate(STATUSES)}, value=verdicts.c.status, else_=0)
+    again = case((verdicts.c.repeat, 1), else_=0)
+    small = ((status * 2 + again) * _ORDERS + order) * _LABELS + label
+    epoch = (
+        func.unixepoch(verdicts.c.created) if dialect == "sqlite" else func.floor(extract("epoch", verdicts.c.created))
+    )
+    columns = (verdicts.c.item_id, verdicts.c.rater_id * literal(_PACKED) + small, verdicts.c.seconds)
+    return select(*columns, cast(epoch, Float)).order_by(verdicts.c.rater_id, verdicts.c.id)
+
+
+def _unpack(rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    flat = np.fromiter(chain.from_iterable(rows), dtype=object, count=4 * len(rows)) if rows else np.zeros(0, object)
+    table = flat.reshape(-1, 4)
+    small = table[:, 1].astype(np.int64)
+    rest, label = np.divmod(small % _PACKED, _LABELS)
+    rest, order = np.divmod(rest, _ORDERS)
+    status, again = np.divmod(rest, 2)
+    return {
+        "item": table[:, 0].astype(np.int64),
+        "rater": small // _PACKED,
+        "label": label,
+        "order": order,
+        "repeat": again,
+        "status": status,
+        "seconds": table[:, 2].astype(np.float64),  # None becomes NaN
+        "time": table[:, 3].astype(np.float64),
+    }
+
+
+def _place(known: Ints, wanted: Ints) -> Ints:
+    """Return where each wanted number stands among the known ones, all of which are there."""
+    rank = np.argsort(known, kind="stable")
+    return rank[np.searchsorted(known[rank], wanted)] if known.size else wanted
+
+
+def _fetch(connection: Connection, statement: Any) -> Sequence[Any]:
+    """Return plain tuples: a million rows need no more than that."""
+    return connection.execute(statement).cursor.fetchall()
+
+
+def item_bodies(connection: Connection, study_id: int, positions: Iterable[int] | None = None) -> dict[int, str]:
+    """Return items' JSON texts by position: all of a study's, or those asked for."""
+    wanted = select(items.c.position, items.c.body).where(items.c.study_id == study_id)
+    if positions is not None:
+        wanted = wanted.where(items.c.position.in_(list(positions)))
+    return {int(row[0]): row[1] for row in _fetch(connection, wanted)}
+
+
+def item_names(connection: Connection, study_id: int) -> list[str]:
+    """Return the items' ids, in the order of the import."""
+    wanted = select(items.c.name).where(items.c.study_id == study_id).order_by(items.c.position)
+    return [row[0] for row in _fetch(connection, wanted)]

@@ -1,0 +1,76 @@
+"""What every command of the command line shares: its usual options, its errors, its output."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+from judge.domain import AccordError, InputError
+
+if TYPE_CHECKING:
+    from storage.store import Store
+
+StudyName = Annotated[str, typer.Option("--study", metavar="NAME", help="The study's name.")]
+DEFAULT_DATABASE = "sqlite:///accord.db"
+DatabaseUrl = Annotated[
+    str,
+    typer.Option(
+        "--database", envvar="ACCORD_DATABASE", metavar="URL", help="sqlite:///FILE or postgresql://user@host/name."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn what a person can put right into one line on standard error and exit status 2."""
+    try:
+        yield
+    except AccordError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+
+
+@contextmanager
+def opened(database: str) -> Iterator[Store]:
+    """Open the database and let it go again."""
+    from storage.store import Store
+
+    store = Store.open(database)
+    if store.backup:
+        typer.echo(f"note: the database was upgraded; a copy as it was is in {store.backup}", err=True)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def created(path: Path | None) -> Iterator[IO[bytes]]:
+    """Give a file that appears under its name only when it is complete; standard output without a name."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with unfinished.open("wb") as file:
+            yield file
+        unfinished.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def write(text: str) -> None:
+    """Write text to standard output byte for byte: no platform may add to it."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
+    sys.stdout.buffer.flush()

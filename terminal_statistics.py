@@ -1,0 +1,128 @@
+"""The commands that count: `agreement`, `plan` and `verify`."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from terminal import DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
+
+Several = list[str] | None
+SINCE = "Only human verdicts given at or after this time (UTC unless it says otherwise)."
+
+
+def agreement(
+    study: StudyName,
+    as_json: AsJson = False,
+    html: Annotated[Path | None, typer.Option(help="Write the report to this file.")] = None,
+    levels: Annotated[Literal["full", "3", "2"], typer.Option(help="The scale as it is, A/tie/B, or A/B.")] = "full",
+    combine: Annotated[
+        Literal["strict", "drop", "mean", "first"], typer.Option(help="What a judge's two orders become.")
+    ] = "strict",
+    consensus: Annotated[
+        Literal["majority", "dawid-skene"], typer.Option(help="How people's labels become one.")
+    ] = "majority",
+    undecided: Annotated[
+        Literal["missing", "tie"], typer.Option(help="What an item without a majority becomes.")
+    ] = "missing",
+    length_k: Annotated[
+        float | None, typer.Option(metavar="K", help="A judge's slight win is a tie if longer by more characters.")
+    ] = None,
+    cluster: Annotated[
+        str, typer.Option(metavar="item|prompt|tag:NAME|FIELD", help="What intervals resample.")
+    ] = "item",
+    epsilon: Annotated[float, typer.Option(help="The margin of the alternative annotator test.")] = 0.2,
+    seed: Annotated[int, typer.Option(help="The seed of the resamples.")] = 0,
+    resamples: Annotated[int, typer.Option(help="How many resamples make an interval.")] = 2000,
+    two_way: Annotated[
+        bool, typer.Option("--two-way", help="With eight raters: alpha with other raters drawn too.")
+    ] = False,
+    scores: Annotated[
+        str | None, typer.Option(metavar="STUDY", help="A study of scores on the same pairs, to check against.")
+    ] = None,
+    tag: Annotated[Several, typer.Option(help="Only items with this tag; repeatable.")] = None,
+    model: Annotated[Several, typer.Option(help="Only items with a response of this model; repeatable.")] = None,
+    annotator: Annotated[Several, typer.Option(help="Only this person's verdicts and the judges'; repeatable.")] = None,
+    since: Annotated[datetime | None, typer.Option(help=SINCE, formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])] = None,
+    until: Annotated[
+        datetime | None,
+        typer.Option(help="Only human verdicts given before this time.", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
+    ] = None,
+    database: DatabaseUrl = DEFAULT_DATABASE,
+) -> None:
+    """Say how far people and judges agree, with intervals, and what to beware of.
+
+    Example: `python app.py agreement --study demo --json --resamples 500`
+    """
+    from exchange.agreeing import agree
+    from exchange.panel import Options
+    from exchange.report import write_report
+    from exchange.tables import tell_all
+    from storage.ratings import Filters
+
+    moments = [None if moment is None else moment.replace(tzinfo=UTC) for moment in (since, until)]
+    filters = Filters(tuple(tag or ()), tuple(model or ()), tuple(annotator or ()), *moments)
+    rules = Options(
+        levels, combine, consensus, undecided, length_k, cluster, epsilon, seed, resamples, two_way, scores, filters
+    )
+    with clear_errors(), opened(database) as store:
+        value = agree(store, study, rules)
+        if html is not None:
+            with created(html) as file:
+                file.write(write_report(value).encode())
+    if as_json:
+        write(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    elif html is None:
+        write(tell_all(value))
+    else:
+        write(f"{value['sentence']}\n")
+
+
+def plan(
+    study: Annotated[str | None, typer.Option(metavar="NAME", help="A pilot to learn from.")] = None,
+    width: Annotated[float, typer.Option(help="The half-width wanted: ± so much.", min=0.001, max=1)] = 0.05,
+    kappa: Annotated[float, typer.Option(help="The kappa expected, without a pilot.", min=-0.99, max=0.99)] = 0.5,
+    labels: Annotated[int, typer.Option(help="The labels of the scale, without a pilot.", min=2, max=20)] = 5,
+    annotators: Annotated[int, typer.Option(help="People per item.", min=2, max=30)] = 3,
+    judge: Annotated[float, typer.Option(help="How often the judge is right, without a pilot.", min=0, max=1)] = 0.7,
+    human: Annotated[float, typer.Option(help="How often a person is right, without a pilot.", min=0, max=1)] = 0.7,
+    epsilon: Annotated[float, typer.Option(help="The margin of the alternative annotator test.", min=0, max=1)] = 0.2,
+    power: Annotated[float, typer.Option(help="The chance wanted of passing that test.", min=0.05, max=0.99)] = 0.8,
+    seed: Annotated[int, typer.Option(help="The seed of the simulation.", min=0)] = 0,
+    as_json: AsJson = False,
+    database: DatabaseUrl = DEFAULT_DATABASE,
+) -> None:
+    """Say how many items and annotators a study needs, from a pilot or from what you expect.
+
+    Example: `python app.py plan --kappa 0.6 --width 0.1`
+    """
+    from exchange.planning import Wishes, plan_from_pilot, plan_without_pilot, tell_plan
+
+    wishes = Wishes(width, kappa, labels, annotators, judge, human, epsilon, power, seed)
+    if study is None:
+        value = plan_without_pilot(wishes)
+    else:
+        with clear_errors(), opened(database) as store:
+            value = plan_from_pilot(store, study, wishes)
+    write(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n" if as_json else tell_plan(value))
+
+
+def verify(
+    bundle: Annotated[Path, typer.Argument(metavar="STUDY.ZIP", help="A bundle that `bundle` wrote.")],
+    as_json: AsJson = False,
+) -> None:
+    """Check a bundle: every checksum, and every number computed again from its verdicts.
+
+    Exit status 1 when anything differs.
+    """
+    from exchange.verifying import tell_check, verify_bundle
+
+    with clear_errors():
+        found = verify_bundle(bundle)
+    write(json.dumps(found, ensure_ascii=False, indent=1) + "\n" if as_json else tell_check(found))
+    if not found["ok"]:
+        raise typer.Exit(1)

@@ -1,0 +1,103 @@
+"""The report and its charts: self-contained, safe whatever the names are, and readable without eyes."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import pytest
+
+from exchange.agreeing import agree
+from exchange.charts import Row, confusion_chart, interval_chart
+from exchange.panel import Options
+from exchange.report import list_charts, write_report
+from exchange.tables import Table, as_latex, as_markdown, list_tables
+from judge.domain import GivenVerdict, Item, Turn
+from storage.imports import prepare
+
+EVIL = "<script>alert(1)</script>\"'&|$_{}\\"
+LABELS = ("A", "tie", "B")
+
+
+@pytest.fixture
+def value(store, make_study):
+    make_study(0)
+    made = []
+    for n in range(40):
+        given = [
+            GivenVerdict(f"h{at}{EVIL}", "human", LABELS[(n + at * (n % 4 == 0)) % 3], order="AB") for at in range(3)
+        ]
+        given += [GivenVerdict(f"j{EVIL}", "judge", LABELS[(n + n % 2) % 3], order=order) for order in ("AB", "BA")]
+        item = Item(
+            f"q{n}", (Turn("user", f"Q{n}"),), "left " * (n % 7 + 1), "right", f"m{n % 2}{EVIL}", "m2", tags=(EVIL,)
+        )
+        made.append(prepare(item, given))
+    store.add_prepared("s", made)
+    return agree(store, "s", Options(resamples=200))
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.tags.add(tag)
+        self.attributes += attrs
+
+
+def test_the_report_runs_nothing_and_loads_nothing(value):
+    page = write_report(value)
+    seen = Tags()
+    seen.feed(page)
+    assert not seen.tags & {"script", "link", "img", "iframe", "object", "embed", "base", "form"}
+    assert not [name for name, _ in seen.attributes if name.startswith("on") or name in ("src", "href")]
+    assert "url(" not in page
+    assert "@import" not in page
+    assert "alert(1)" in page  # the names are there, as text
+
+
+def test_the_report_holds_the_sentence_every_table_and_the_methods(value):
+    page = write_report(value)
+    seen = Tags()
+    seen.feed(page)
+    assert {"svg", "table", "dl", "pre"} <= seen.tags
+    for word in ("Methods", value["protocol_hash"], "seed 0", "Markdown", "LaTeX"):
+        assert word in page
+
+
+def test_every_chart_is_well_formed_and_says_its_numbers(value):
+    charts = [chart for section in list_charts(value).values() for _, chart in section]
+    assert len(charts) >= 7
+    for chart in charts:
+        root = ET.fromstring(chart)
+        parts = {child.tag.rpartition("}")[2]: child.text for child in root}
+        assert parts["title"]
+        assert re.search(r"\d", parts["desc"])
+
+
+def test_undefined_is_a_dash_with_its_reason():
+    none = {"value": None, "low": None, "high": None, "n": 0, "why": "nobody knows"}
+    chart = interval_chart("t", [Row("x", "human", none)], reference=0.5)
+    assert "–" in chart
+    assert "nobody knows" in ET.fromstring(chart)[1].text
+    assert "NaN" not in interval_chart("t", [])
+
+
+def test_a_cell_can_be_clicked_only_where_asked():
+    plain, linked = (confusion_chart(("B", "A"), [[1, 2], [3, 4]], ("x", "y"), links) for links in (False, True))
+    assert "data-row" not in plain
+    assert re.findall(r'data-row="(\d)" data-column="(\d)"', linked) == [("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")]
+
+
+def test_tables_to_copy_keep_their_columns_whatever_the_cells_hold(value):
+    table = Table("t", ["a|b", "c"], [["50 %", EVIL], ["−1", "●"]])
+    for line in as_markdown(table).splitlines():
+        assert len(re.findall(r"(?<!\\)\|", line)) == 3
+    latex = as_latex(table)
+    assert r"50 \%" in latex
+    assert r"\textless" in latex or "$<$script$>$" in latex
+    assert all(line.count("&") - line.count(r"\&") == 1 for line in latex.splitlines() if line.endswith(r"\\"))
+    assert all(len(row) == len(one.head) for one in list_tables(value) for row in one.rows)
