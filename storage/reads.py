@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, exists, select
+from sqlalchemy import Connection, Row, Select, bindparam, exists, select
 
 from judge.domain import GivenVerdict, Progress
 from storage.schema import calls, events, items, progress, raters, verdicts
 from storage.verdicts import WITHDRAWN
 
 CHUNK = 500
+_BODY = select(items.c.body).where(items.c.study_id == bindparam("study"), items.c.name == bindparam("name"))
+_NAMES = select(items.c.name).where(items.c.study_id == bindparam("study")).order_by(items.c.position)
 _KEPT_BESIDE = ("prompt_hash", "guideline_version", "after_reveal")
 
 
@@ -36,6 +38,16 @@ def stored_records(connection: Connection, study_id: int) -> Iterator[tuple[str,
         for row in chunk:
             yield row.body, given.get(row.id, [])
         after = chunk[-1].position
+
+
+def item_body(connection: Connection, study_id: int, name: str) -> str | None:
+    """Return the JSON text of the item of this name, if the study has it."""
+    return connection.execute(_BODY, {"study": study_id, "name": name}).scalar()
+
+
+def first_names(connection: Connection, study_id: int, count: int) -> list[str]:
+    """Return the names of the first items, in the order of the import."""
+    return list(connection.execute(_NAMES.limit(count), {"study": study_id}).scalars())
 
 
 def _verdicts_of(connection: Connection, item_ids: list[int]) -> dict[int, list[GivenVerdict]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -11,8 +12,9 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from judge.domain import Claim, GivenVerdict, NothingToDo, Progress, Saved, StorageError, Study
+from judge.domain import Claim, GivenVerdict, Item, NothingToDo, Progress, Saved, StorageError, Study, StudyError
 from storage import claims, imports, reads, runs, studies, verdicts
+from storage.codec import item_from_json
 from storage.engine import WRITE, open_engine
 from storage.imports import Added, Prepared
 from storage.migrate import migrate
@@ -155,6 +157,19 @@ class Store:
         """Yield each item's JSON text with its current verdicts, all as of one moment."""
         with self.reading() as connection:
             yield from reads.stored_records(connection, studies.get_study(connection, study).id)
+
+    def item(self, study: str, name: str) -> Item:
+        """Return the item of this name as it was imported."""
+        with self.reading() as connection:
+            body = reads.item_body(connection, studies.get_study(connection, study).id, name)
+        if body is None:
+            raise StudyError(f"the study {study!r} has no item {name!r}")
+        return item_from_json(json.loads(body))
+
+    def first_names(self, study: str, count: int) -> list[str]:
+        """Return the names of a study's first items, in the order of the import."""
+        with self.reading() as connection:
+            return reads.first_names(connection, studies.get_study(connection, study).id, count)
 
     def all_verdicts(self, study: str) -> Iterator[dict[str, Any]]:
         """Yield every verdict ever stored for a study, superseded ones too."""
