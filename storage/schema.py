@@ -291,3 +291,16 @@ events = Table(
     Column("created", UtcTime, nullable=False),
     Index("ix_event_study", "study_id", "kind"),
 )
+
+# Servers that somebody has given a name. There is no column for a key: keys are never stored.
+endpoints = Table(
+    "endpoint",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("model", Text, nullable=False),
+    Column("base_url", Text),
+    Column("key_env", Text, nullable=False),
+    Column("price_prompt", Float),
+    Column("price_completion", Float),
+    Column("created", UtcTime, nullable=False),
+)

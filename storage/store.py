@@ -13,8 +13,9 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from judge.domain import Claim, GivenVerdict, Item, NothingToDo, Progress, Saved, StorageError, Study, StudyError
-from storage import claims, imports, reads, runs, studies, verdicts
+from storage import claims, endpoints, imports, reads, runs, studies, verdicts
 from storage.codec import item_from_json
+from storage.endpoints import NamedEndpoint
 from storage.engine import WRITE, open_engine
 from storage.imports import Added, Prepared
 from storage.migrate import migrate
@@ -282,6 +283,19 @@ class Store:
                 connection, studies.get_study(connection, name).id, body, self.clock()
             )
         )
+
+    def endpoints(self) -> list[NamedEndpoint]:
+        """Return the servers that have a name, by name."""
+        with self.reading() as connection:
+            return endpoints.list_endpoints(connection)
+
+    def keep_endpoint(self, endpoint: NamedEndpoint) -> None:
+        """Store a server under its name, instead of the one that had it."""
+        self._write(lambda connection: endpoints.keep_endpoint(connection, endpoint, self.clock()))
+
+    def remove_endpoint(self, name: str) -> None:
+        """Forget a named server."""
+        self._write(lambda connection: endpoints.remove_endpoint(connection, name))
 
 
 def _own(connection: Connection, rater: str | None) -> int | None:

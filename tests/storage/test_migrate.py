@@ -17,11 +17,11 @@ from storage.schema import metadata
 from storage.store import Store
 from storage.verdicts import Submission
 
-NEXT = '''"""A later step."""
+NEXT = f'''"""A later step."""
 import sqlalchemy as sa
 from alembic import op
-revision = "0002"
-down_revision = "0001"
+revision = "8888"
+down_revision = "{migrate.HEAD}"
 def upgrade():
     op.add_column("study", sa.Column("motto", sa.Text()))
 '''
@@ -32,9 +32,9 @@ def later_program(monkeypatch, tmp_path: Path) -> None:
     """Make this the program of a later day, which knows one more step."""
     folder = tmp_path / "migrations"
     shutil.copytree(migrate.FOLDER, folder)
-    (folder / "versions" / "v0002_later.py").write_text(NEXT, encoding="utf-8")
+    (folder / "versions" / "v8888_later.py").write_text(NEXT, encoding="utf-8")
     monkeypatch.setattr(migrate, "FOLDER", folder)
-    monkeypatch.setattr(migrate, "HEAD", "0002")
+    monkeypatch.setattr(migrate, "HEAD", "8888")
 
 
 def columns(store: Store) -> set[str]:

@@ -1,0 +1,191 @@
+"""The judges one can ask: named servers and the embedded model, and the keys, which are in memory only."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from judge.client import Client, Endpoint
+from judge.domain import LONGEST_NAME, Failure, InputError, Prompt, Reply
+from judge.embedded import LABEL, EmbeddedModel
+from judge.protocol import Protocol
+from judge.run import Prices
+from storage.endpoints import NamedEndpoint
+from storage.store import Store
+
+NO_CONSTRAINTS: Mapping[str, object] = {}
+# What a visitor names here is sent to a server of their choice: no other secret of the environment may be.
+KEY_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A judge by its name: a server and a model, or the embedded model."""
+
+    name: str
+    model: str = ""
+    base_url: str | None = None
+    key_env: str = "OPENAI_API_KEY"
+    prices: Prices = field(default_factory=Prices)
+    embedded: bool = False
+
+
+EMBEDDED = Preset(LABEL, key_env="", embedded=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A judge ready to be asked."""
+
+    preset: Preset
+    endpoint: Endpoint
+    client: Client
+    constraints: Callable[[Protocol], Mapping[str, object]] = lambda _: NO_CONSTRAINTS
+
+    def request(self, protocol: Protocol, said: Mapping[str, object] = NO_CONSTRAINTS) -> dict[str, object]:
+        """Return a request's fields: the protocol's, what was said instead, and what the model is held to."""
+        return {**protocol.request, **said, **self.constraints(protocol)}
+
+    async def ask(
+        self, prompt: Prompt, protocol: Protocol, said: Mapping[str, object] = NO_CONSTRAINTS
+    ) -> Reply | Failure:
+        """Send a prompt and return the reply, or the failure it ended in."""
+        return await self.client.ask(prompt, self.request(protocol, said), protocol.scale)
+
+    def stream(
+        self, prompt: Prompt, protocol: Protocol, said: Mapping[str, object] = NO_CONSTRAINTS
+    ) -> AsyncGenerator[str | Reply | Failure, None]:
+        """Yield pieces of the text as they arrive, then the whole Reply; or a Failure, at any point."""
+        return self.client.stream(prompt, self.request(protocol, said))
+
+
+class Endpoints:
+    """The judges one can ask: the embedded model first, then stored presets; keys are in memory only."""
+
+    def __init__(self, store: Store, weights: Path | None = None, environment: Mapping[str, str] = os.environ) -> None:
+        self.store = store
+        self._environment = environment
+        self._embedded = EmbeddedModel(weights)
+        # By preset and person, with the address it was typed for: a preset that moves takes no key along.
+        self._keys: dict[tuple[str, str], tuple[str | None, str]] = {}
+
+    def presets(self) -> list[Preset]:
+        """Return every judge by name; the embedded demonstration model is always the first."""
+        return [EMBEDDED, *(_preset(row) for row in self.store.endpoints())]
+
+    def preset(self, name: str) -> Preset:
+        """Return the judge of this name, or say which there are."""
+        known = {preset.name: preset for preset in self.presets()}
+        if name not in known:
+            raise InputError(f"there is no endpoint named {name!r}; there are: {', '.join(known)}")
+        return known[name]
+
+    def save_preset(self, preset: Preset) -> None:
+        """Store a judge under its name, without any key."""
+        if not preset.name.strip() or len(preset.name) > LONGEST_NAME:
+            raise InputError(f"give the endpoint a name of at most {LONGEST_NAME} characters")
+        if preset.embedded or preset.name == EMBEDDED.name:
+            raise InputError("the embedded model is always there: give the endpoint another name")
+        check_address(preset.base_url)
+        if preset.key_env and not KEY_VARIABLE.fullmatch(preset.key_env):
+            raise InputError(
+                f"{preset.key_env!r} cannot be the name of the key's variable: it must end in _API_KEY, "
+                "such as OPENAI_API_KEY"
+            )
+        prices = preset.prices
+        self.store.keep_endpoint(
+            NamedEndpoint(preset.name, preset.model, preset.base_url, preset.key_env, prices.prompt, prices.completion)
+        )
+
+    def remove_preset(self, name: str) -> None:
+        """Forget a judge, and every key that was typed for it."""
+        self.store.remove_endpoint(name)
+        for known in [known for known in self._keys if known[0] == name]:
+            del self._keys[known]
+
+    def give_key(self, preset: str, key: str, who: str = "") -> None:
+        """Keep a key that somebody typed until the process ends; an empty one takes it back."""
+        wanted = self.preset(preset)
+        if wanted.embedded:
+            raise InputError("the embedded model needs no key")
+        if not key.strip():
+            self._keys.pop((preset, who), None)
+            return
+        Endpoint(wanted.base_url, wanted.model, key)  # says what is wrong with it, without showing it
+        self._keys[preset, who] = wanted.base_url, key.strip()
+
+    def has_key(self, preset: str, who: str = "") -> bool:
+        """Say whether there is a key for a judge: typed by this person, or in the environment."""
+        return bool(self._key(self.preset(preset), who))
+
+    def key_source(self, preset: str, who: str = "") -> str:
+        """Say where a judge's key comes from, in words for a page; empty when there is none."""
+        wanted = self.preset(preset)
+        if self._typed(wanted, who):
+            return "typed for this session"
+        return f"from the environment variable {wanted.key_env}" if self._key(wanted, who) else ""
+
+    def _typed(self, preset: Preset, who: str) -> str:
+        address, key = self._keys.get((preset.name, who), (None, ""))
+        return key if address == preset.base_url else ""
+
+    def _key(self, preset: Preset, who: str) -> str:
+        return self._typed(preset, who) or (self._environment.get(preset.key_env, "") if preset.key_env else "")
+
+    async def reach(self, preset: Preset, who: str = "") -> Endpoint:
+        """Return where a judge is served, with its key; the first use of the embedded model starts it."""
+        if preset.embedded:
+            return await asyncio.to_thread(self._embedded.start)
+        if not preset.model.strip():
+            raise InputError(f"no model is named for {preset.name or preset.base_url!r}: type the model's name")
+        check_address(preset.base_url)
+        key = self._key(preset, who)
+        if preset.base_url is None and not key:
+            variable = preset.key_env or "OPENAI_API_KEY"
+            raise InputError(
+                f"there is no key for {preset.name or preset.model!r}: type one on the page Settings, "
+                f"or start Accord with {variable} set"
+            )
+        return Endpoint(preset.base_url, preset.model.strip(), key)
+
+    @asynccontextmanager
+    async def connect(self, preset: str | Preset, who: str = "") -> AsyncIterator[Connected]:
+        """Give a judge, by its name or as described, ready to be asked."""
+        wanted = self.preset(preset) if isinstance(preset, str) else preset
+        endpoint = await self.reach(wanted, who)
+        async with Client(endpoint) as client:
+            if wanted.embedded:
+                yield Connected(wanted, endpoint, client, self._embedded.request)
+            else:
+                yield Connected(wanted, endpoint, client)
+
+    def close(self) -> None:
+        """Stop the embedded model, if it runs, and forget every key."""
+        self._embedded.close()
+        self._keys.clear()
+
+
+def check_address(base_url: str | None) -> None:
+    """Refuse what is no server's address, or holds what must not be stored or shown."""
+    if base_url is None:
+        return
+    Endpoint(base_url, "", "")  # says what an address looks like
+    try:
+        parts = urlsplit(base_url)
+        secret = parts.username or parts.password or parts.query or parts.fragment
+    except ValueError as error:
+        raise InputError(f"{base_url!r} is not the address of a server: {error}") from error
+    if secret:
+        raise InputError(
+            "an endpoint's address may hold no user, password or ?…: it is stored and shown. Type the key by itself"
+        )
+
+
+def _preset(row: NamedEndpoint) -> Preset:
+    return Preset(row.name, row.model, row.base_url, row.key_env, Prices(row.price_prompt, row.price_completion))

@@ -1,0 +1,162 @@
+"""The judges one can ask: presets that are kept, keys that are not, and one embedded model for everybody."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+from openai_server import OpenAIServer, completion, error
+
+from exchange.endpoints import EMBEDDED, Endpoints, Preset
+from judge.domain import Failure, InputError, Reply
+from judge.protocol import load_version
+from judge.render import render
+from judge.run import Prices
+from storage.store import Store
+
+KEY = "sk-planted-0123456789"
+
+
+@pytest.fixture
+def endpoints(store):
+    made = Endpoints(store, environment={"OPENAI_API_KEY": "from-the-environment"})
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def preference(store, make_study):
+    make_study(1)
+    return load_version(store.study("s").protocol)
+
+
+def ask(endpoints, preset, protocol, item, who=""):
+    async def go():
+        async with endpoints.connect(preset, who) as judge:
+            return await judge.ask(render(protocol, item), protocol)
+
+    return asyncio.run(go())
+
+
+def test_the_embedded_model_comes_first_and_says_what_it_is(endpoints) -> None:
+    endpoints.save_preset(Preset("A first of the alphabet", "m"))
+    first, second = endpoints.presets()
+    assert first == EMBEDDED
+    assert "demonstration model, unfit for studies" in first.name
+    assert second.name == "A first of the alphabet"
+
+
+def test_presets_outlive_the_process_and_the_newest_of_a_name_counts(store, database, endpoints) -> None:
+    endpoints.save_preset(Preset("ours", "old", "http://127.0.0.1:1/v1"))
+    wanted = Preset("ours", "new", "http://127.0.0.1:8000/v1", "", Prices(0.5, 1.5))
+    endpoints.save_preset(wanted)
+    again = Store.open(database)
+    assert Endpoints(again).presets()[1:] == [wanted]
+    again.close()
+    endpoints.remove_preset("ours")
+    assert endpoints.presets() == [EMBEDDED]
+
+
+@pytest.mark.parametrize(
+    ("preset", "message"),
+    [
+        (Preset(" ", "m"), "name"),
+        (Preset(EMBEDDED.name, "m"), "another name"),
+        (Preset("x", "m", "ftp://host/v1"), "http://"),
+        (Preset("x", "m", "https://me:secret@host/v1"), "no user"),
+        (Preset("x", "m", "https://host/v1?api-key=secret"), "no user"),
+        (Preset("x", "m", "https://[host/v1"), "not the address"),
+        (Preset("x", "m", None, "HOME"), "_API_KEY"),
+        (Preset("x", "m", None, "DATABASE_URL"), "_API_KEY"),
+    ],
+)
+def test_a_preset_that_cannot_be_used_or_would_leak_is_refused(endpoints, preset, message) -> None:
+    with pytest.raises(InputError, match=message):
+        endpoints.save_preset(preset)
+    assert endpoints.presets() == [EMBEDDED]
+
+
+def test_a_typed_key_goes_over_the_environments_and_belongs_to_one_person(endpoints, preference, item) -> None:
+    with OpenAIServer(lambda seen: completion('{"choice": "A"}')) as server:
+        endpoints.save_preset(Preset("ours", "m", server.url))
+        endpoints.give_key("ours", f" {KEY}\n", who="ana")
+        for who in ("ana", "ben"):
+            assert isinstance(ask(endpoints, "ours", preference, item, who), Reply)
+        sent = [seen.headers["authorization"] for seen in server.requests]
+    assert sent == [f"Bearer {KEY}", "Bearer from-the-environment"]
+    assert endpoints.key_source("ours", "ana") == "typed for this session"
+    assert endpoints.key_source("ours", "ben") == "from the environment variable OPENAI_API_KEY"
+    endpoints.give_key("ours", "", who="ana")
+    assert endpoints.key_source("ours", "ana") == endpoints.key_source("ours", "ben")
+
+
+def test_a_preset_that_moves_to_another_server_takes_no_typed_key_along(endpoints) -> None:
+    endpoints.save_preset(Preset("ours", "m", "http://127.0.0.1:1/v1", ""))
+    endpoints.give_key("ours", KEY)
+    endpoints.save_preset(Preset("ours", "m", "http://127.0.0.1:2/v1", ""))
+    assert not endpoints.has_key("ours")
+    endpoints.save_preset(Preset("ours", "other", "http://127.0.0.1:1/v1", ""))
+    assert endpoints.has_key("ours")
+    endpoints.remove_preset("ours")
+    endpoints.save_preset(Preset("ours", "m", "http://127.0.0.1:1/v1", ""))
+    assert not endpoints.has_key("ours")
+
+
+def test_a_key_is_nowhere_but_in_memory(store, tmp_path, endpoints, preference, item) -> None:
+    with OpenAIServer(lambda seen: error(401, f"bad key {seen.headers['authorization']}")) as server:
+        endpoints.save_preset(Preset("ours", "m", server.url))
+        endpoints.give_key("ours", KEY)
+        failure = ask(endpoints, "ours", preference, item)
+    assert isinstance(failure, Failure)
+    assert failure.kind == "key"
+    assert "planted" not in repr(failure) + repr(endpoints.presets()) + repr(
+        asyncio.run(endpoints.reach(Preset("ours", "m")))
+    )
+    store.close()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"planted" in path.read_bytes()]
+
+
+def test_a_wrong_key_is_refused_without_being_shown(endpoints) -> None:
+    endpoints.save_preset(Preset("ours", "m"))
+    with pytest.raises(InputError, match="copy it again") as refused:
+        endpoints.give_key("ours", "sk-planted line\nbreak")
+    assert "planted" not in str(refused.value)
+    with pytest.raises(InputError, match="needs no key"):
+        endpoints.give_key(EMBEDDED.name, KEY)
+
+
+def test_what_is_missing_is_said_before_anything_is_sent(store, preference, item) -> None:
+    bare = Endpoints(store, environment={})
+    bare.save_preset(Preset("openai", "m", key_env="MY_API_KEY"))
+    bare.save_preset(Preset("nameless", "", "http://127.0.0.1:1/v1"))
+    with pytest.raises(InputError, match="page Settings, or start Accord with MY_API_KEY set"):
+        ask(bare, "openai", preference, item)
+    with pytest.raises(InputError, match="no model is named for 'nameless'"):
+        ask(bare, "nameless", preference, item)
+    with pytest.raises(InputError, match="there are: "):
+        ask(bare, "unknown", preference, item)
+
+
+def test_a_stream_brings_pieces_and_then_the_whole(endpoints, preference, item) -> None:
+    async def listen(url):
+        async with endpoints.connect(Preset("", "m", url, "")) as judge:
+            prompt = render(preference, item)
+            async with aclosing(judge.stream(prompt, preference, {"temperature": 0.5})) as pieces:
+                return [piece async for piece in pieces]
+
+    with OpenAIServer(lambda seen: completion('{"reason": "Clearer.", "choice": "A"}')) as server:
+        *pieces, reply = asyncio.run(listen(server.url))
+    assert len(pieces) > 1
+    assert "".join(pieces) == reply.text
+    assert server.bodies[0]["temperature"] == 0.5
+
+
+def test_everybody_shares_one_embedded_model_that_answers_in_form(endpoints, preference, item) -> None:
+    async def start_together():
+        return await asyncio.gather(*(endpoints.reach(EMBEDDED) for _ in range(4)))
+
+    assert len({endpoint.base_url for endpoint in asyncio.run(start_together())}) == 1
+    reply = ask(endpoints, EMBEDDED.name, preference, item)
+    assert isinstance(reply, Reply)
+    assert '"choice": ' in reply.text
