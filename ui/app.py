@@ -9,16 +9,19 @@ import time
 
 import gradio as gr
 
+from exchange.endpoints import Endpoints
 from judge.domain import InputError
 from storage.store import Store
+from ui.examples import list_examples
 from ui.page import Page, Settings, open_door, put_header
-from ui.playground import Playground, list_examples
+from ui.playground import Playground
 from ui.theme import LAUNCH
 
 
 def build_app(store: Store, settings: Settings) -> gr.Blocks:
     """Return the app over a store, ready to launch once; the first page is the one at the root."""
-    pages: list[Page] = [Playground(settings.protocols, list_examples())]
+    endpoints = Endpoints(store, settings.weights)
+    pages: list[Page] = [Playground(settings.protocols, list_examples(), store, endpoints)]
     with gr.Blocks(title="Accord", analytics_enabled=False, fill_width=True) as blocks:
         open_door(lambda: [study.name for study in store.studies()], "list_studies")
         _put(pages[0], pages)
