@@ -21,11 +21,11 @@ from ui.examples import BLANK, Example, sample_reply
 from ui.item_form import BOXES, anonymous, parse_item, print_item, write_item
 from ui.page import INSTANT, TYPING
 from ui.playground_layout import (
-    EDIT_PROTOCOL,
     EDITED,
     EMPTY,
     JSON,
     NOBODY,
+    PROTOCOL_TAB,
     SWAP,
     Choices,
     Controls,
@@ -92,7 +92,7 @@ class Playground:
         name, source, text, order, _ = now
         edited = source != self.protocols[name].source
         others = {known: draft for known, draft in drafts.items() if known != name}
-        label = f"{EDIT_PROTOCOL} (edited)" if edited else EDIT_PROTOCOL
+        label = f"{PROTOCOL_TAB} (edited)" if edited else PROTOCOL_TAB
         try:
             protocol = self.protocol(name, source)
         except ProtocolError:

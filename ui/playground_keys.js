@@ -14,7 +14,8 @@ document.addEventListener("keydown", press);
 document.addEventListener("click", ({ target }) => {
   const button = target.closest("#present");
   if (!button) return;
-  const on = document.body.classList.toggle("presenting");
+  // Inside gradio's own container: what stands outside it, its style sheets do not reach.
+  const on = button.closest("main").firstElementChild.classList.toggle("presenting");
   button.textContent = on ? "Leave presentation" : "Present";
   button.setAttribute("aria-pressed", on);
 });

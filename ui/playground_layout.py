@@ -18,7 +18,7 @@ from ui.sharing import Shown, put_share
 SCRIPT = (Path(__file__).parent / "playground.js").read_text(encoding="utf-8")
 KEYS = (Path(__file__).parent / "playground_keys.js").read_text(encoding="utf-8")
 EDITED, EMPTY = "edited", "empty"  # in the list of items: what stands in the editor, and one to fill in
-EDIT_PROTOCOL = "Edit protocol"
+PROTOCOL_TAB = "Protocol"
 NOBODY = ("None", "")  # no second judge
 FIELDS, JSON = "Fields", "JSON"
 SWAP = {"AB": "Swap sides (A first)", "BA": "Swap sides (B first)"}
@@ -109,13 +109,13 @@ def put_controls(
         with gr.Column(scale=6, min_width=320, elem_id="left"):
             prompt = gr.HTML(start.prompt, apply_default_css=False, js_on_load=SCRIPT, elem_id="prompt")
         with gr.Column(scale=6, min_width=320, elem_id="right"), gr.Tabs(elem_id="work") as tabs:
-            with gr.Tab("Run judges", id="judges", render_children=True):
+            with gr.Tab("Judges", id="judges", render_children=True):
                 judging = _put_judging(judges)
-            with gr.Tab("Edit item", id="item", render_children=True):
+            with gr.Tab("Item", id="item", render_children=True):
                 item = _put_item_editor(start)
-            with gr.Tab(EDIT_PROTOCOL, id="protocol", render_children=True) as tab:
+            with gr.Tab(PROTOCOL_TAB, id="protocol", render_children=True) as tab:
                 protocol = ProtocolEditor(tab, *_put_protocol_editor(start), versions)
-            with gr.Tab("Read a reply", id="reply", render_children=True):
+            with gr.Tab("Reply", id="reply", render_children=True):
                 reply = gr.Textbox(start.shown.reply, label="The judge’s reply", lines=6, max_lines=12, elem_id="reply")
                 reading = gr.HTML(start.reading, apply_default_css=False, js_on_load=SCRIPT, elem_id="reading")
     return Controls(top, order, drafts, protocol, item, prompt, tabs, judging, reply, reading)
