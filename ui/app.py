@@ -22,8 +22,12 @@ def build_app(store: Store, settings: Settings) -> gr.Blocks:
     """Return the app over a store, ready to launch once; the first page is the one at the root."""
     endpoints = Endpoints(store, settings.weights)
     pages: list[Page] = [Playground(settings.protocols, list_examples(), store, endpoints)]
+
+    def list_studies() -> list[str]:
+        return [study.name for study in store.studies()]
+
     with gr.Blocks(title="Accord", analytics_enabled=False, fill_width=True) as blocks:
-        open_door(lambda: [study.name for study in store.studies()], "list_studies")
+        open_door(list_studies, "list_studies")
         _put(pages[0], pages)
     for page in pages[1:]:
         with blocks.route(page.title, page.path, show_in_navbar=False):

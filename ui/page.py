@@ -63,5 +63,8 @@ def put_header(page: Page, pages: Sequence[Page]) -> None:
 
 
 def open_door(handler: Callable[..., Any], name: str) -> None:
-    """Let the pages' scripts call a handler by its name, as JSON over a plain POST."""
+    """Let the pages' scripts call a handler by its name, as JSON over a plain POST.
+
+    Its annotations say what goes in and out: gradio drops what a handler without them returns.
+    """
     gr.api(handler, api_name=name, queue=False, api_visibility="private")

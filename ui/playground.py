@@ -25,7 +25,6 @@ from ui.playground_layout import (
     EMPTY,
     JSON,
     NOBODY,
-    PROTOCOL_TAB,
     SWAP,
     Choices,
     Controls,
@@ -33,11 +32,13 @@ from ui.playground_layout import (
     put_controls,
 )
 from ui.sharing import Shown, parse_shown, print_shown
-from ui.versions import show_fault, show_versions
+from ui.versions import show_fault, show_notice, show_versions
 
 FIRST_PROTOCOL = "wildbench-pairwise"
 FIRST_EXAMPLE = "clamp"
 LISTED = 200  # names of a study's items in the list; others can be typed
+# A box that was filled by an example or a link has nothing to write: only one that somebody is in has.
+ONLY_TYPED = "(text, ...boxes) => [document.activeElement?.closest('#form') ? text : '', ...boxes]"
 ASKED_AT_ONCE = 8  # visitors whose judges are running
 
 
@@ -87,25 +88,25 @@ class Playground:
             reply = sample_reply(self.protocols[name])
         return drafts.get(name, self.protocols[name].source), reply
 
-    def show_protocol(self, compare: bool, drafts: Mapping[str, str], *now: Any) -> list[Any]:
-        """Show the protocol as it stands in the editor: what it asks for, what it changes, and the prompt it makes."""
+    def refresh(self, compare: bool, drafts: Mapping[str, str], *now: Any) -> list[Any]:
+        """Show what stands in the editors: what it is, what the protocol asks for, and the prompt it makes."""
         name, source, text, order, _ = now
         edited = source != self.protocols[name].source
         others = {known: draft for known, draft in drafts.items() if known != name}
-        label = f"{PROTOCOL_TAB} (edited)" if edited else PROTOCOL_TAB
         try:
             protocol = self.protocol(name, source)
         except ProtocolError:
             protocol = None
-        boxes = [gr.update(visible=box.wanted(protocol)) if protocol else gr.skip() for box in BOXES]
         return [
+            "",
             {**others, name: source} if edited else others,
-            gr.update(label=label),
+            gr.update(marked="protocol" if edited else ""),
             gr.update(interactive=edited),
             gr.update(interactive=edited),
             self.compare(compare, name, source, text, order),
             gr.update(visible=protocol.kind == "pairwise") if protocol else gr.skip(),
-            *boxes,
+            next((known for known, example in self.examples.items() if example.text == text), EDITED),
+            *(gr.update(visible=box.wanted(protocol)) if protocol else gr.skip() for box in BOXES),
             *self.show(*now),
         ]
 
@@ -128,16 +129,10 @@ class Playground:
     def choose_example(self, example: str) -> list[Any]:
         """Put another item into the editor; the last two entries open it, empty or as it was left."""
         if example == EDITED:
-            return [gr.update(selected="item"), *[gr.skip()] * (1 + len(BOXES))]
+            return ["item", *[gr.skip()] * (1 + len(BOXES))]
         if example == EMPTY:
-            return [gr.update(selected="item"), *_filled(print_item(BLANK))]
+            return ["item", *_filled(print_item(BLANK))]
         return [gr.skip(), *_filled(self.examples[example].text)]
-
-    def show_item(self, compare: bool, *now: Any) -> tuple[str, Any, str, str, str]:
-        """Show the item as it stands in the editor, and say whether it still is one of the examples."""
-        name, source, text, order, _ = now
-        example = next((known for known, example in self.examples.items() if example.text == text), EDITED)
-        return example, self.compare(compare, name, source, text, order), *self.show(*now)
 
     @staticmethod
     def write_boxes(text: str, *filled: str) -> Any:
@@ -181,9 +176,8 @@ class Playground:
         try:
             shown = self._asked_for(asked.state, asked.study, asked.item)
         except AccordError as error:
-            gr.Warning(escape(str(error)))
-            shown = None
-        return [*lists, *(self._restore(shown) if shown else [gr.skip()] * (10 + len(BOXES)))]
+            return [*lists, show_notice(str(error)), *[gr.skip()] * (10 + len(BOXES))]
+        return [*lists, "", *(self._restore(shown) if shown else [gr.skip()] * (10 + len(BOXES)))]
 
     def _asked_for(self, state: str, study: str, item: str) -> Shown | None:
         if state:
@@ -208,7 +202,7 @@ class Playground:
             shown.order,
             SWAP[shown.order],
             shown.reply,
-            gr.update(selected="reply" if own else "judges"),
+            "reply" if own else "judges",
             *self.show(shown.protocol, source, shown.item, shown.order, shown.reply),
         ]
 
@@ -259,6 +253,11 @@ class Playground:
         start = Start(shown, protocol, parse_item(text), prompt, reading)
         return put_controls(self.protocols, self.examples, self._judges(), start)
 
+    @staticmethod
+    def _marks(on: Controls) -> list[Any]:
+        edited = on.protocol
+        return [on.tabs, edited.reset, edited.compare, edited.versions, on.top.swap, on.top.example]
+
     def wire(self, on: Controls) -> None:
         """Connect the components: choices and typing take effect at once."""
         top, protocol, item, judging = on.top, on.protocol, on.item, on.judging
@@ -267,31 +266,21 @@ class Playground:
         top.protocol.input(
             self.choose_protocol, [top.protocol, on.drafts, on.reply], [protocol.source, on.reply], **INSTANT
         )
-        # Not `input`: a text box of gradio 6.31 keeps silent on pasted, cut and deleted text.
-        protocol.source.change(
-            self.show_protocol,
+        # Not `input`: a text box of gradio 6.31 keeps silent on pasted, cut and deleted text. One event for all
+        # three, so that whatever changes together is shown together, and last what came last.
+        gr.on(
+            [protocol.source.change, item.text.change, on.reply.change],
+            self.refresh,
             [protocol.compare, on.drafts, *inputs],
-            [
-                on.drafts,
-                protocol.tab,
-                protocol.reset,
-                protocol.compare,
-                protocol.versions,
-                top.swap,
-                *item.boxes,
-                *shown,
-            ],
+            [on.notice, on.drafts, *self._marks(on), *item.boxes, *shown],
             **TYPING,
         )
         protocol.reset.click(lambda name: self.protocols[name].source, top.protocol, protocol.source, **INSTANT)
         protocol.compare.input(self.compare, [protocol.compare, *inputs[:4]], protocol.versions, **INSTANT)
         top.swap.click(self.swap, inputs, [on.order, top.swap, *shown], **INSTANT)
         top.example.input(self.choose_example, top.example, [on.tabs, item.text, *item.boxes], **INSTANT)
-        item.text.change(
-            self.show_item, [protocol.compare, *inputs], [top.example, protocol.versions, *shown], **TYPING
-        )
-        for box in item.boxes:
-            box.change(self.write_boxes, [item.text, *item.boxes], item.text, **TYPING)
+        typed = [box.change for box in item.boxes]
+        gr.on(typed, self.write_boxes, [item.text, *item.boxes], item.text, js=ONLY_TYPED, **TYPING)
         item.way.input(self.choose_way, [item.way, item.text], [item.form, item.text, *item.boxes], **INSTANT)
         item.study.input(self.list_names, item.study, item.name, **INSTANT)
         restored = [
@@ -306,8 +295,8 @@ class Playground:
             *shown,
         ]
         item.load.click(self.load_item, [item.study, item.name, top.protocol, on.order, on.reply], restored, **INSTANT)
-        top.share.open(self.open, None, [item.study, *judging.judges, *restored], **INSTANT)
-        on.reply.change(self.show, inputs, shown, **TYPING)
+        opened = [item.study, *judging.judges, on.notice, *restored]
+        top.share.open(self.open, None, opened, **{**INSTANT, "trigger_mode": "multiple"})
         buttons = [judging.run, judging.stop]
         judging.run.click(
             self.run,

@@ -14,11 +14,11 @@ from ui.asking import show_unasked
 from ui.examples import Example
 from ui.item_form import BOXES
 from ui.sharing import Shown, put_share
+from ui.tabs import put_tabs
 
 SCRIPT = (Path(__file__).parent / "playground.js").read_text(encoding="utf-8")
 KEYS = (Path(__file__).parent / "playground_keys.js").read_text(encoding="utf-8")
 EDITED, EMPTY = "edited", "empty"  # in the list of items: what stands in the editor, and one to fill in
-PROTOCOL_TAB = "Protocol"
 NOBODY = ("None", "")  # no second judge
 FIELDS, JSON = "Fields", "JSON"
 SWAP = {"AB": "Swap sides (A first)", "BA": "Swap sides (B first)"}
@@ -51,7 +51,6 @@ class Top:
 class ProtocolEditor:
     """The protocol as text, and what became of it."""
 
-    tab: gr.Tab
     source: gr.Textbox
     reset: gr.Button
     compare: gr.Checkbox
@@ -86,12 +85,13 @@ class Controls:
     """The components of the page that take part in an event."""
 
     top: Top
+    notice: gr.HTML
     order: gr.State
     drafts: gr.State
     protocol: ProtocolEditor
     item: ItemEditor
     prompt: gr.HTML
-    tabs: gr.Tabs
+    tabs: gr.HTML
     judging: Judging
     reply: gr.Textbox
     reading: gr.HTML
@@ -104,21 +104,23 @@ def put_controls(
     order, drafts = gr.State(start.shown.order), gr.State({})
     with gr.Row(elem_id="top", elem_classes="choices"):
         top = _put_top(protocols, examples, start)
+    notice = gr.HTML("", apply_default_css=False, elem_id="notice")
     versions = gr.HTML("", apply_default_css=False, visible=False, elem_id="versions")
     with gr.Row(elem_classes="panes", equal_height=False):
         with gr.Column(scale=6, min_width=320, elem_id="left"):
             prompt = gr.HTML(start.prompt, apply_default_css=False, js_on_load=SCRIPT, elem_id="prompt")
-        with gr.Column(scale=6, min_width=320, elem_id="right"), gr.Tabs(elem_id="work") as tabs:
-            with gr.Tab("Judges", id="judges", render_children=True):
+        with gr.Column(scale=6, min_width=320, elem_id="work", elem_classes="tab-group"):
+            tabs = put_tabs({"judges": "Judges", "item": "Item", "protocol": "Protocol", "reply": "Reply"})
+            with gr.Column(elem_id="tab-judges"):
                 judging = _put_judging(judges)
-            with gr.Tab("Item", id="item", render_children=True):
+            with gr.Column(elem_id="tab-item"):
                 item = _put_item_editor(start)
-            with gr.Tab(PROTOCOL_TAB, id="protocol", render_children=True) as tab:
-                protocol = ProtocolEditor(tab, *_put_protocol_editor(start), versions)
-            with gr.Tab("Reply", id="reply", render_children=True):
+            with gr.Column(elem_id="tab-protocol"):
+                protocol = ProtocolEditor(*_put_protocol_editor(start), versions)
+            with gr.Column(elem_id="tab-reply"):
                 reply = gr.Textbox(start.shown.reply, label="The judge’s reply", lines=6, max_lines=12, elem_id="reply")
                 reading = gr.HTML(start.reading, apply_default_css=False, js_on_load=SCRIPT, elem_id="reading")
-    return Controls(top, order, drafts, protocol, item, prompt, tabs, judging, reply, reading)
+    return Controls(top, notice, order, drafts, protocol, item, prompt, tabs, judging, reply, reading)
 
 
 def _put_top(protocols: Mapping[str, Protocol], examples: Mapping[str, Example], start: Start) -> Top:
@@ -137,7 +139,7 @@ def _put_top(protocols: Mapping[str, Protocol], examples: Mapping[str, Example],
         min_width=216,
         elem_id="swap",
     )
-    share = put_share(start.shown)
+    share = put_share(start.shown, ["#source textarea", "#item textarea", "#reply textarea", "#form textarea"])
     gr.Button("Present", scale=0, min_width=120, elem_id="present")
     gr.HTML("", js_on_load=KEYS, elem_id="keys")
     return Top(protocol, example, swap, share)

@@ -36,6 +36,8 @@ const open = async () => {
   } catch {
     state = "damaged";
   }
+  // What is put into a box that gradio has not made yet is lost.
+  while (props.boxes.some((box) => !document.querySelector(box))) await new Promise((done) => setTimeout(done, 50));
   trigger("open", { state, study, item });
 };
 addEventListener("hashchange", open);

@@ -33,11 +33,16 @@ class Shown:
     source: str = ""
 
 
-def put_share(shown: Shown) -> gr.HTML:
-    """Put the button that copies the link; its script keeps the address of the page in step."""
+def put_share(shown: Shown, boxes: list[str]) -> gr.HTML:
+    """Put the button that copies the link; its script keeps the address in step, and opens one once the boxes exist."""
     # The template has no place for the value, so that no text of a visitor's ever becomes markup.
     return gr.HTML(
-        print_shown(shown), html_template=TEMPLATE, js_on_load=SCRIPT, apply_default_css=False, elem_id="share"
+        print_shown(shown),
+        html_template=TEMPLATE,
+        js_on_load=SCRIPT,
+        boxes=boxes,
+        apply_default_css=False,
+        elem_id="share",
     )
 
 

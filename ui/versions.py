@@ -26,6 +26,11 @@ def show_fault(message: str, source: str) -> str:
     )
 
 
+def show_notice(message: str) -> str:
+    """Return why what the page's address asks for is not shown."""
+    return f'<p class="problem" role="alert">{escape(message[:1].upper() + message[1:])}.</p>'
+
+
 def show_versions(original: Prompt, edited: Prompt) -> str:
     """Return the prompts of the original and of the edited protocol beside each other."""
     before, after = _whole(original), _whole(edited)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from openai_server import OpenAIServer, completion, error, hanging
 
 from exchange.endpoints import EMBEDDED, Endpoints, Preset
 from judge.domain import Failure, Reply
@@ -12,7 +13,6 @@ from judge.protocol import find_protocol
 from judge.render import render
 from judge.run import Prices
 from storage.store import Store
-from tests.judge.openai_server import OpenAIServer, completion, error, hanging
 from ui.asking import Asked, ask_judges, show_asked
 from ui.examples import list_examples
 from ui.item_form import parse_item
