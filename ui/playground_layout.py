@@ -21,6 +21,7 @@ KEYS = (Path(__file__).parent / "playground_keys.js").read_text(encoding="utf-8"
 EDITED, EMPTY = "edited", "empty"  # in the list of items: what stands in the editor, and one to fill in
 NOBODY = ("None", "")  # no second judge
 FIELDS, JSON = "Fields", "JSON"
+TABS = {"judges": "Judges", "item": "Edit item", "protocol": "Edit protocol", "reply": "Read a reply"}
 SWAP = {"AB": "Swap sides (A first)", "BA": "Swap sides (B first)"}
 
 Choices = list[tuple[str, str]]  # what a list says, and what it means
@@ -110,7 +111,7 @@ def put_controls(
         with gr.Column(scale=6, min_width=320, elem_id="left"):
             prompt = gr.HTML(start.prompt, apply_default_css=False, js_on_load=SCRIPT, elem_id="prompt")
         with gr.Column(scale=6, min_width=320, elem_id="work", elem_classes="tab-group"):
-            tabs = put_tabs({"judges": "Judges", "item": "Item", "protocol": "Protocol", "reply": "Reply"})
+            tabs = put_tabs(TABS)
             with gr.Column(elem_id="tab-judges"):
                 judging = _put_judging(judges)
             with gr.Column(elem_id="tab-item"):

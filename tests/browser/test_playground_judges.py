@@ -128,7 +128,7 @@ def test_an_edited_protocols_error_names_its_line_and_reset_takes_it_back(open_p
     source = find_protocol("wildbench-pairwise").source
     paste(page, "Protocol file", source.replace("{$history}", "{$histori}"))
     expect(page.get_by_role("alert")).to_contain_text("Line 25: unknown field '{$histori}' (did you mean 'history'?)")
-    expect(page.locator("[role=tab].marked")).to_have_text("Protocol")
+    expect(page.locator("[role=tab].marked")).to_have_text("Edit protocol")
     paste(page, "Protocol file", source.replace("expert evaluator", "<b>referee</b>"))
     page.get_by_label("Compare with the original").click()
     expect(page.locator("section[aria-label='Edited prompt']")).to_contain_text("<b>referee</b>")
