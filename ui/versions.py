@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from judge.domain import Prompt
+from ui.difference import show_difference
 from ui.display import escape
 
 _PLACE = re.compile(r"(?P<file>.*?\.md):(?:(?P<line>\d+):)? (?P<reason>.*)", re.DOTALL)
@@ -32,18 +33,18 @@ def show_notice(message: str) -> str:
 
 
 def show_versions(original: Prompt, edited: Prompt) -> str:
-    """Return the prompts of the original and of the edited protocol beside each other."""
+    """Return the prompts of the original and of the edited protocol beside each other, what differs marked."""
     before, after = _whole(original), _whole(edited)
     if before == after:
         return '<p class="unasked">Both versions send the same prompt.</p>'
-    return f'<div class="versions">{_version("Original", before)}{_version("Edited", after)}</div>'
+    one, other = show_difference(before, after, ("the original", "the edited version"), "Prompt of")
+    return f'<div class="versions">{_version("Original", before, one)}{_version("Edited", after, other)}</div>'
 
 
-def _version(title: str, text: str) -> str:
+def _version(title: str, text: str, pane: str) -> str:
     return (
         f'<section class="message" aria-label="{title} prompt"><div class="message-head"><h2>{title}</h2>'
-        f'<span class="facts">{len(text):,} characters</span></div>'
-        f'<pre tabindex="0" aria-label="{title} prompt, text"><span class="text">{escape(text)}</span></pre></section>'
+        f'<span class="facts">{len(text):,} characters</span></div>{pane}</section>'
     )
 
 

@@ -164,8 +164,9 @@ def test_versions_stand_beside_each_other(page):
     source = PROTOCOLS[WILDBENCH].source.replace("expert evaluator", "impartial <b>referee</b>")
     shown = page.compare(True, WILDBENCH, source, item_text(), "AB")
     original, edited = shown["value"].split('aria-label="Edited prompt"')
-    assert "expert evaluator" in original
-    assert "impartial &lt;b&gt;referee&lt;/b&gt;" in edited
+    assert 'title="Only in the original">expert evaluator</mark>' in original
+    assert 'title="Only in the edited version">impartial &lt;b&gt;referee&lt;/b&gt;</mark>' in edited
+    assert 'aria-label="Prompt of the edited version, with what the original does not have marked"' in edited
     assert page.compare(True, WILDBENCH, PROTOCOLS[WILDBENCH].source, item_text(), "AB")["visible"] is False
     assert page.compare(False, WILDBENCH, source, item_text(), "AB")["visible"] is False
     assert page.compare(True, WILDBENCH, source, "{", "AB")["visible"] is False
