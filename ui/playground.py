@@ -98,7 +98,7 @@ class Playground:
         except ProtocolError:
             protocol = None
         return [
-            "",
+            gr.update(visible=False),
             {**others, name: source} if edited else others,
             gr.update(marked="protocol" if edited else ""),
             gr.update(interactive=edited),
@@ -176,8 +176,8 @@ class Playground:
         try:
             shown = self._asked_for(asked.state, asked.study, asked.item)
         except AccordError as error:
-            return [*lists, show_notice(str(error)), *[gr.skip()] * (10 + len(BOXES))]
-        return [*lists, "", *(self._restore(shown) if shown else [gr.skip()] * (10 + len(BOXES)))]
+            return [*lists, gr.update(value=show_notice(str(error)), visible=True), *[gr.skip()] * (10 + len(BOXES))]
+        return [*lists, gr.update(visible=False), *(self._restore(shown) if shown else [gr.skip()] * (10 + len(BOXES)))]
 
     def _asked_for(self, state: str, study: str, item: str) -> Shown | None:
         if state:

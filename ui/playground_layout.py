@@ -105,7 +105,7 @@ def put_controls(
     order, drafts = gr.State(start.shown.order), gr.State({})
     with gr.Row(elem_id="top", elem_classes="choices"):
         top = _put_top(protocols, examples, start)
-    notice = gr.HTML("", apply_default_css=False, elem_id="notice")
+    notice = gr.HTML("", apply_default_css=False, visible=False, elem_id="notice")
     versions = gr.HTML("", apply_default_css=False, visible=False, elem_id="versions")
     with gr.Row(elem_classes="panes", equal_height=False):
         with gr.Column(scale=6, min_width=320, elem_id="left"):

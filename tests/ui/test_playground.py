@@ -353,7 +353,7 @@ def test_an_address_may_name_an_item_of_a_study(page, sqlite):
 def test_a_damaged_link_says_so_and_changes_nothing(page, state):
     studies, first, second, notice, *rest = page.open(asked_for(state))
     assert all("choices" in each for each in (studies, first, second))
-    assert "This link" in notice
+    assert "This link" in notice["value"]
     assert all(each == gr.skip() for each in rest)
 
 
