@@ -19,7 +19,7 @@ check: $(ENV)/.ready-dev
 	$(BIN)/mypy
 
 soak: $(ENV)/.ready-dev ## The load and fault tests at full size: many minutes
-	ACCORD_SOAK=full $(BIN)/python -m pytest tests/storage/test_load.py
+	ACCORD_SOAK=full $(BIN)/python -m pytest tests/storage/test_load.py tests/exchange/test_judging.py -k 'load or killed'
 
 bench: $(ENV)/.ready ## The benchmarks, as ratios in one run
 	for name in start reading storing judging; do $(BIN)/python -m benchmarks.$$name || exit 1; done

@@ -290,6 +290,13 @@ def judge(
     price_completion: Annotated[float | None, typer.Option(help="USD for a million completion tokens.", min=0)] = None,
     name: Annotated[str | None, typer.Option(help="The judge's name in the study; by default the model's.")] = None,
     api_key_env: Annotated[str, typer.Option(help="The environment variable that holds the key.")] = "OPENAI_API_KEY",
+    reask: Annotated[
+        int, typer.Option(help="Ask again, up to so many times, for a reply without a verdict; recorded.", min=0)
+    ] = 0,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Hand the requests in through the server's Batch API, at half the price.")
+    ] = False,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="With --batch: do not wait for the answers.")] = False,
     again: Annotated[bool, typer.Option("--no-reuse", help="Ask even where the same was asked before.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked, and ask nothing.")] = False,
     as_json: AsJson = False,
@@ -312,8 +319,11 @@ def judge(
         repeats=repeats,
         limit=limit,
         reuse=not again,
+        reask=reask,
         request={"temperature": temperature, "max_tokens": max_tokens},
         weights=own_weights(),
+        batch=batch,
+        wait=not no_wait,
         limits=Limits(concurrency, per_minute, budget_tokens, budget_usd, Prices(price_prompt, price_completion)),
     )
     with clear_errors(), opened(database) as store:
@@ -395,7 +405,8 @@ def told_run(done: dict[str, Any]) -> str:
     """Return how a run went, for people."""
     counts = ", ".join(f"{count} {status}" for status, count in sorted(done["run"].items())) or "nothing yet"
     stopped = f"stopped: {done['stopped']}\n" if done["stopped"] else ""
-    return f"{stopped}{done['judge']}: {counts} ({done['calls']} calls now, {done['reused']} known from before)\n"
+    now = f"{done['calls']} calls now, {done['reasked']} of them asked again, {done['reused']} known from before"
+    return f"{stopped}{done['judge']}: {counts} ({now})\n"
 
 
 def write(text: str) -> None:

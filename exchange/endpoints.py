@@ -7,18 +7,20 @@ import os
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from judge.client import Client, Endpoint
 from judge.domain import LONGEST_NAME, Failure, InputError, Prompt, Reply
-from judge.embedded import LABEL, EmbeddedModel
+from judge.embedded import LABEL, EmbeddedModel, find_weights
 from judge.protocol import Protocol
 from judge.run import Prices
 from storage.endpoints import NamedEndpoint
 from storage.store import Store
 
+TRIAL = Prompt("trial", "AB", "", "Reply with the one word: ready", ())
+TRIAL_TOKENS, TRIAL_SECONDS = 16, 30.0
 NO_CONSTRAINTS: Mapping[str, object] = {}
 # What a visitor names here is sent to a server of their choice: no other secret of the environment may be.
 KEY_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
@@ -99,6 +101,8 @@ class Endpoints:
                 "such as OPENAI_API_KEY"
             )
         prices = preset.prices
+        if min(prices.prompt or 0, prices.completion or 0) < 0:
+            raise InputError("a price cannot be less than nothing")
         self.store.keep_endpoint(
             NamedEndpoint(preset.name, preset.model, preset.base_url, preset.key_env, prices.prompt, prices.completion)
         )
@@ -138,21 +142,26 @@ class Endpoints:
     def _key(self, preset: Preset, who: str) -> str:
         return self._typed(preset, who) or (self._environment.get(preset.key_env, "") if preset.key_env else "")
 
-    async def reach(self, preset: Preset, who: str = "") -> Endpoint:
-        """Return where a judge is served, with its key; the first use of the embedded model starts it."""
+    def model_of(self, preset: Preset, who: str = "") -> str:
+        """Return the name of the model that would be asked, or say what is missing to ask it; nothing is started."""
         if preset.embedded:
-            return await asyncio.to_thread(self._embedded.start)
+            return find_weights(self._embedded.path).stem
+        check_address(preset.base_url)
         if not preset.model.strip():
             raise InputError(f"no model is named for {preset.name or preset.base_url!r}: type the model's name")
-        check_address(preset.base_url)
-        key = self._key(preset, who)
-        if preset.base_url is None and not key:
+        if preset.base_url is None and not self._key(preset, who):
             variable = preset.key_env or "OPENAI_API_KEY"
             raise InputError(
                 f"there is no key for {preset.name or preset.model!r}: type one on the page Settings, "
                 f"or start Accord with {variable} set"
             )
-        return Endpoint(preset.base_url, preset.model.strip(), key)
+        return preset.model.strip()
+
+    async def reach(self, preset: Preset, who: str = "") -> Endpoint:
+        """Return where a judge is served, with its key; the first use of the embedded model starts it."""
+        if preset.embedded:
+            return await asyncio.to_thread(self._embedded.start)
+        return Endpoint(preset.base_url, self.model_of(preset, who), self._key(preset, who))
 
     @asynccontextmanager
     async def connect(self, preset: str | Preset, who: str = "") -> AsyncIterator[Connected]:
@@ -164,6 +173,14 @@ class Endpoints:
                 yield Connected(wanted, endpoint, client, self._embedded.request)
             else:
                 yield Connected(wanted, endpoint, client)
+
+    async def try_out(self, preset: str, who: str = "") -> Reply | Failure:
+        """Send a judge one tiny request, once, and return what came of it."""
+        endpoint = replace(await self.reach(self.preset(preset), who), tries=1)
+        if not self.preset(preset).embedded:
+            endpoint = replace(endpoint, timeout=TRIAL_SECONDS)
+        async with Client(endpoint) as client:
+            return await client.ask(TRIAL, {"max_tokens": TRIAL_TOKENS})
 
     def close(self) -> None:
         """Stop the embedded model, if it runs, and forget every key."""

@@ -24,8 +24,11 @@ COLUMNS: dict[str, str] = {
     "rater": "Who gave the verdict.",
     "kind": "human or judge.",
     "label": "The verdict, un-swapped: what it says of response A as imported. Empty when there is none.",
+    "soft_score": "The mean of the scale's values under the judge's label probabilities, un-swapped as the label is. "
+    "Empty when its server told none.",
     "status": "ok; or unreadable, refused, cut_off or failed for a judge's reply without a verdict.",
     "order": "How the sides were shown: AB as imported, BA exchanged. Empty when unknown.",
+    "reask": "How many times the judge was asked again before this reply; empty when it was the first.",
     "repeat": "true for an item shown again to the same person with the sides exchanged.",
     "confidence": "The rater's own, from 0 to 100.",
     "seconds": "How long the item was shown.",
@@ -35,7 +38,8 @@ COLUMNS: dict[str, str] = {
     "guideline_version": "The version of the guidelines it was given under.",
     "after_reveal": "true when it was given after the judge's verdict or the models were shown.",
 }
-_NUMBERS = {"length_a", "length_b", "confidence", "guideline_version"}
+_NUMBERS = {"length_a", "length_b", "confidence", "guideline_version", "reask"}
+_MEASURES = {"seconds", "soft_score"}
 _FLAGS = {"repeat", "after_reveal"}
 
 
@@ -99,7 +103,7 @@ def write_parquet(rows: Iterable[dict[str, Any]], target: IO[bytes]) -> None:
     from pyarrow import parquet
 
     kinds = {name: pa.string() for name in COLUMNS} | dict.fromkeys(_NUMBERS, pa.int64())
-    kinds |= dict.fromkeys(_FLAGS, pa.bool_()) | {"seconds": pa.float64()}
+    kinds |= dict.fromkeys(_FLAGS, pa.bool_()) | dict.fromkeys(_MEASURES, pa.float64())
     fields = [pa.field(name, kinds[name], metadata={"description": told}) for name, told in COLUMNS.items()]
     schema = pa.schema(fields, metadata={"codebook": encode(COLUMNS)})
     with parquet.ParquetWriter(target, schema) as writer:

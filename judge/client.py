@@ -12,10 +12,10 @@ import json
 import random
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx2
 from openai import (
@@ -27,12 +27,13 @@ from openai import (
     AsyncStream,
 )
 
+from judge.completions import Heard, first_choice, read_completion
 from judge.domain import Failure, InputError, Prompt, Reply, Scale
-from judge.probabilities import told_probabilities
-from judge.refusals import CAPABILITIES, Trouble, explain_status, refused_capability, said, scrub
+from judge.refusals import CAPABILITIES, Trouble, explain_status, refused_capability, scrub
 from judge.render import fold_system
 from judge.transport import GroupedTransport
 
+T = TypeVar("T")
 PATH = "/chat/completions"
 FIRST_WAIT, LONGEST_BACKOFF, LONGEST_WAIT = 0.5, 30.0, 300.0
 MOST_ALTERNATIVES = 20  # of a token, the most that OpenAI's own servers give
@@ -71,7 +72,7 @@ class Client:
         now: Callable[[], float] = time.time,
     ) -> None:
         self.endpoint = endpoint
-        self._sleep, self._jitter, self._now = sleep, jitter, now
+        self.pause, self._jitter, self._now = sleep, jitter, now
         # Only ever grows, so calls that learn the same thing at the same time do no harm.
         self._lacks: set[str] = set()
         # A proxy of the company's can do nothing with the addresses of this machine.
@@ -99,9 +100,9 @@ class Client:
         With a scale and `logprobs` in the request, the reply holds the probabilities of the labels
         in the frame the judge saw.
         """
-        delays, began = self._delays(), time.perf_counter()
+        delays, began = self.delays(), time.perf_counter()
         while True:
-            body, adapted = self._body(prompt, request)
+            body, adapted = self.body(prompt, request)
             sent = time.perf_counter()
             try:
                 async with asyncio.timeout(self.endpoint.timeout):
@@ -122,11 +123,11 @@ class Client:
 
         Once a piece has been given nothing is sent again. Leave it early under `contextlib.aclosing`.
         """
-        delays, began = self._delays(), time.perf_counter()
+        delays, began = self.delays(), time.perf_counter()
         while True:
-            body, adapted = self._body(prompt, {**request, "stream": True, "stream_options": {"include_usage": True}})
+            body, adapted = self.body(prompt, {**request, "stream": True, "stream_options": {"include_usage": True}})
             sent = time.perf_counter()
-            heard = _Heard()
+            heard = Heard()
             try:
                 async with aclosing(self._chunks(body)) as chunks:
                     async for chunk in chunks:
@@ -141,6 +142,31 @@ class Client:
             else:
                 yield self._finished(replace(reply, seconds=time.perf_counter() - sent, adapted=adapted))
                 return
+
+    async def send(
+        self, request: Callable[[AsyncOpenAI], Awaitable[T]], *, seconds: float | None = None, once: bool = False
+    ) -> T | Failure | None:
+        """Do something else than ask; None when the server knows no such thing (404), a Failure as for a call."""
+        delays, began = iter(()) if once else self.delays(), time.perf_counter()
+        while True:
+            try:
+                async with asyncio.timeout(seconds or self.endpoint.timeout):
+                    return await _within_openai(request(self._openai))
+            except (APIError, TimeoutError) as error:
+                if isinstance(error, APIStatusError) and error.status_code == 404:
+                    return None
+                failure = await self._recover(error, None, delays, began)
+                if failure is not None:
+                    return failure
+
+    def explain(self, status: int, body: object) -> Failure:
+        """Return the failure that an answer with this status stands for."""
+        found = explain_status(status, body, {}, self.endpoint.model, self._now()).failure
+        return replace(found, message=self.scrub(found.message))
+
+    def scrub(self, text: str) -> str:
+        """Return a text without the key."""
+        return scrub(text, self.endpoint.api_key.strip())
 
     async def _chunks(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         # The deadline is set around each step, not around the yields: the reader's own time is not the server's.
@@ -157,7 +183,7 @@ class Client:
                     chunk = await anext(stream, None)
                 if not isinstance(chunk, dict):
                     break
-                finished = finished or bool(_choice(chunk).get("finish_reason"))
+                finished = finished or bool(first_choice(chunk).get("finish_reason"))
                 yield chunk
         except ValueError as error:
             raise APIResponseValidationError(stream.response, None, message="the stream holds broken JSON") from error
@@ -166,9 +192,16 @@ class Client:
         if not finished:
             raise APIResponseValidationError(stream.response, None, message="the stream broke off")
 
-    def _body(self, prompt: Prompt, request: Mapping[str, object]) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return what to send, in the endpoint's dialect, and the names of what that changed."""
-        lacks = self._lacks
+    @property
+    def lacks(self) -> list[str]:
+        """Return what the server is known not to take."""
+        return sorted(self._lacks)
+
+    def body(
+        self, prompt: Prompt, request: Mapping[str, object], lacks: Collection[str] | None = None
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return what to send, in the endpoint's dialect or without what is named, and what that changed."""
+        lacks = self._lacks if lacks is None else lacks
         folded = fold_system(prompt) if "system" in lacks else prompt
         system = [{"role": "system", "content": folded.system}] if folded.system else []
         body: dict[str, Any] = {
@@ -186,11 +219,11 @@ class Client:
         return body, (("system",) if folded is not prompt else ()) + tuple(adapted)
 
     async def _recover(
-        self, error: APIError | TimeoutError, body: Mapping[str, Any], delays: Iterator[float], began: float
+        self, error: APIError | TimeoutError, body: Mapping[str, Any] | None, delays: Iterator[float], began: float
     ) -> Failure | None:
         """Return what the call ends in, or None when it may be made again: adapted, or after a wait."""
         trouble = self._explain(error)
-        refused = refused_capability(trouble, body)
+        refused = refused_capability(trouble, body) if body else None
         if refused is not None:
             self._lacks.add(refused)
             return None
@@ -203,18 +236,18 @@ class Client:
         if trouble.wait is not None and trouble.wait > LONGEST_WAIT:
             asks = f"; it asks to wait {trouble.wait / 60:.0f} minutes: continue the run then"
             return replace(failure, message=failure.message + asks, fatal=True)
-        await self._sleep(delay if trouble.wait is None else trouble.wait + self._jitter() * FIRST_WAIT)
+        await self.pause(delay if trouble.wait is None else trouble.wait + self._jitter() * FIRST_WAIT)
         return None
 
-    def _delays(self) -> Iterator[float]:
+    def delays(self) -> Iterator[float]:
+        """Yield how long to wait before each further try."""
         for retry in range(self.endpoint.tries - 1):
             longest = min(FIRST_WAIT * 2**retry, LONGEST_BACKOFF)
             yield longest * (0.5 + self._jitter() / 2)
 
     def _explain(self, error: APIError | TimeoutError) -> Trouble:
         trouble = _explain(error, self.endpoint, self._now())
-        message = scrub(trouble.failure.message, self.endpoint.api_key.strip())
-        return replace(trouble, failure=replace(trouble.failure, message=message))
+        return replace(trouble, failure=replace(trouble.failure, message=self.scrub(trouble.failure.message)))
 
     def _finished(self, reply: Reply) -> Reply | Failure:
         """Return the reply, unless the model's context, not the token limit, cut it off."""
@@ -239,6 +272,14 @@ def _fields(request: Mapping[str, object]) -> dict[str, object]:
     return fields
 
 
+async def _within_openai(answer: Awaitable[T]) -> T:
+    """Wait for an answer; a connection that breaks while it is read becomes one of openai's errors."""
+    try:
+        return await answer
+    except httpx2.RequestError as error:
+        raise APIConnectionError(request=error.request) from error
+
+
 def _read_completion(response: httpx2.Response, scale: Scale | None) -> Reply:
     """Return the reply in a completion; whatever else was sent becomes one of openai's errors."""
     try:
@@ -246,72 +287,13 @@ def _read_completion(response: httpx2.Response, scale: Scale | None) -> Reply:
     except ValueError as error:
         what = "a web page" if response.content.lstrip()[:1] == b"<" else "no complete JSON"
         raise APIResponseValidationError(response, None, message=f"the server sent {what}") from error
-    try:
-        choice, usage = body["choices"][0], body.get("usage") or {}
-        text, reasoning = _contents(choice["message"])
-        return Reply(
-            text,
-            finish_reason=choice.get("finish_reason"),
-            model=body.get("model"),
-            reasoning=reasoning,
-            prompt_tokens=usage.get("prompt_tokens"),
-            completion_tokens=usage.get("completion_tokens"),
-            label_probabilities=told_probabilities(scale, text, choice.get("logprobs")) if scale else {},
-        )
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        # Some gateways answer 200 and put the provider's error in the body.
-        if isinstance(body, dict) and body.get("error"):
-            raise APIError("error", response.request, body=body["error"]) from error
-        raise APIResponseValidationError(response, None, message="the server sent no completion") from error
-
-
-def _contents(message: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Return the text and the reasoning of a message or of a piece of one."""
-    content = message.get("content")
-    reasoning = message.get("reasoning_content") or message.get("reasoning")
-    if isinstance(content, list):  # Mistral's models send the two as parts of one content
-        thoughts = [said(part.get("thinking") or "") for part in content if part.get("type") == "thinking"]
-        reasoning = "".join(thoughts) or reasoning
-        content = "".join(part.get("text") or "" for part in content if part.get("type") == "text")
-    return content or message.get("refusal") or "", reasoning if isinstance(reasoning, str) else None
-
-
-def _choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the first choice of a completion or a chunk; nothing where there is none."""
-    choices = body.get("choices")
-    return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-
-
-class _Heard:
-    """What has arrived of a stream."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self._reasoning = ""
-        self._model: str | None = None
-        self._usage: Mapping[str, Any] = {}
-        self._finish_reason: str | None = None
-
-    def add(self, chunk: Mapping[str, Any]) -> str:
-        """Keep what a chunk brings and return its text."""
-        choice = _choice(chunk)
-        self._model = chunk.get("model") or self._model
-        self._usage = chunk.get("usage") or self._usage
-        self._finish_reason = choice.get("finish_reason") or self._finish_reason
-        text, reasoning = _contents(choice.get("delta") or {})
-        self.text += text
-        self._reasoning += reasoning or ""
-        return text
-
-    def reply(self) -> Reply:
-        return Reply(
-            self.text,
-            finish_reason=self._finish_reason,
-            model=self._model,
-            reasoning=self._reasoning or None,
-            prompt_tokens=self._usage.get("prompt_tokens"),
-            completion_tokens=self._usage.get("completion_tokens"),
-        )
+    reply = read_completion(body, scale)
+    if reply is not None:
+        return reply
+    # Some gateways answer 200 and put the provider's error in the body.
+    if isinstance(body, dict) and body.get("error"):
+        raise APIError("error", response.request, body=body["error"])
+    raise APIResponseValidationError(response, None, message="the server sent no completion")
 
 
 def _explain(error: APIError | TimeoutError, endpoint: Endpoint, now: float) -> Trouble:

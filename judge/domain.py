@@ -308,6 +308,49 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnVerdict:
+    """What a rater said of a claim, in the frame they were shown."""
+
+    label: str
+    comment: str | None
+    confidence: int | None
+    at: datetime
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A claim with where it stands and what its rater said."""
+
+    claim: Claim
+    state: Literal["open", "done", "skipped", "expired"]
+    verdict: OwnVerdict | None
+    revealed: bool
+    flagged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeVerdict:
+    """What a judge said of an item; its label speaks of the sides as imported."""
+
+    judge: str
+    status: Status
+    label: str | None
+    order: Order | None
+    raw: str | None
+    finish_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How quick a rater is, in seconds a verdict, and how many verdicts all people have given of those wanted."""
+
+    seconds: float | None
+    given: int
+    wanted: int
+
+
+@dataclass(frozen=True, slots=True)
 class NothingToDo:
     """Why a rater is given no item."""
 

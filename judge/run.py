@@ -30,6 +30,7 @@ class Task:
     repeat: int = 0
     key: Any = None
     prompt: Prompt | None = None  # where somebody has rendered it already
+    reask: int = 0  # how often it has been asked without a verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,32 +79,37 @@ class Summary:
 
     prices: Prices
     calls: int = 0
+    reasked: int = 0
     by_status: Counter[str] = field(default_factory=Counter)
     by_failure: Counter[str] = field(default_factory=Counter)
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    spent: float = 0.0  # in USD, as far as prices are known
     stopped: str | None = None
     started: float = field(default_factory=time.monotonic)
 
     @property
     def usd(self) -> float | None:
         """Return what the calls cost, if prices are known."""
-        return self.prices.cost(self.prompt_tokens, self.completion_tokens)
+        return None if self.prices.cost(0, 0) is None else self.spent
 
     @property
     def per_second(self) -> float:
         """Return how many calls end in a second."""
         return self.calls / max(time.monotonic() - self.started, 1e-9)
 
-    def count(self, call: Call) -> None:
-        """Add one call."""
+    def count(self, call: Call, share: float = 1.0) -> None:
+        """Add one call; `share` is the part of the usual price that it costs."""
         self.calls += 1
+        self.reasked += bool(call.task.reask)
         self.by_status[call.status] += 1
         if isinstance(call.answer, Failure):
             self.by_failure[call.answer.kind] += 1
         else:
-            self.prompt_tokens += call.answer.prompt_tokens or 0
-            self.completion_tokens += call.answer.completion_tokens or 0
+            used = call.answer.prompt_tokens or 0, call.answer.completion_tokens or 0
+            self.prompt_tokens += used[0]
+            self.completion_tokens += used[1]
+            self.spent += (self.prices.cost(*used) or 0.0) * share
 
 
 class Run:
@@ -180,8 +186,7 @@ class Run:
             answer: Reply | Failure = Failure("request", str(error))
         else:
             answer = await self.ask(prompt)
-        reading = None if isinstance(answer, Failure) else read(self.protocol, answer.text, answer.finish_reason)
-        call = Call(task, prompt, answer, reading)
+        call = read_call(self.protocol, task, prompt, answer)
         self.summary.count(call)
         if isinstance(answer, Failure) and answer.fatal:
             self.stop(answer.message)
@@ -219,6 +224,12 @@ class Run:
             else:
                 for _, recorded in ended:
                     recorded.set_result(None)
+
+
+def read_call(protocol: Protocol, task: Task, prompt: Prompt, answer: Reply | Failure) -> Call:
+    """Return a call that has ended, with what is read from its reply."""
+    reading = None if isinstance(answer, Failure) else read(protocol, answer.text, answer.finish_reason)
+    return Call(task, prompt, answer, reading)
 
 
 def verdict_label(protocol: Protocol, call: Call) -> str | None:

@@ -12,9 +12,8 @@ from storage.schema import calls, events, items, progress, raters, verdicts
 from storage.verdicts import WITHDRAWN
 
 CHUNK = 500
-_BODY = select(items.c.body).where(items.c.study_id == bindparam("study"), items.c.name == bindparam("name"))
 _NAMES = select(items.c.name).where(items.c.study_id == bindparam("study")).order_by(items.c.position)
-_KEPT_BESIDE = ("prompt_hash", "guideline_version", "after_reveal")
+_KEPT_BESIDE = ("prompt_hash", "guideline_version", "after_reveal", "reask", "soft_score")
 
 
 def current_verdicts() -> Select[Any]:
@@ -40,11 +39,6 @@ def stored_records(connection: Connection, study_id: int) -> Iterator[tuple[str,
         after = chunk[-1].position
 
 
-def item_body(connection: Connection, study_id: int, name: str) -> str | None:
-    """Return the JSON text of the item of this name, if the study has it."""
-    return connection.execute(_BODY, {"study": study_id, "name": name}).scalar()
-
-
 def first_names(connection: Connection, study_id: int, count: int) -> list[str]:
     """Return the names of the first items, in the order of the import."""
     return list(connection.execute(_NAMES.limit(count), {"study": study_id}).scalars())
@@ -54,6 +48,10 @@ def _verdicts_of(connection: Connection, item_ids: list[int]) -> dict[int, list[
     wanted = (
         current_verdicts()
         .add_columns(raters.c.name.label("rater"), raters.c.kind, calls.c.raw)
+        .add_columns(
+            calls.c.usage["reask"].as_integer().label("reask"),
+            calls.c.usage["soft_score"].as_float().label("soft_score"),
+        )
         .join(raters, raters.c.id == verdicts.c.rater_id)
         .join(calls, calls.c.id == verdicts.c.call_id, isouter=True)
         .where(verdicts.c.item_id.in_(item_ids))
@@ -66,7 +64,9 @@ def _verdicts_of(connection: Connection, item_ids: list[int]) -> dict[int, list[
 
 
 def _given(row: Row[Any]) -> GivenVerdict:
-    beside = {name: getattr(row, name) for name in _KEPT_BESIDE if getattr(row, name)}
+    # What is absent or usual is left out; a soft score of 0 is neither.
+    known = {name: getattr(row, name) for name in _KEPT_BESIDE}
+    beside = {name: value for name, value in known.items() if value or (name == "soft_score" and value is not None)}
     return GivenVerdict(
         rater=row.rater,
         kind=row.kind,

@@ -14,8 +14,9 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, func, i
 
 from judge.domain import Item, Order, Status, StudyError, content_hash
 from storage.codec import encode, item_from_json
+from storage.placing import place
 from storage.raters import add_if_absent, rater_id_of
-from storage.schema import calls, items, leases, raters, runs, studies, texts, verdicts
+from storage.schema import batch_requests, calls, items, leases, raters, runs, studies, texts, verdicts
 from storage.studies import StudyRow, keep_protocol
 
 LEASE = timedelta(seconds=90)
@@ -34,6 +35,7 @@ class RunSettings:
     repeats: int = 1
     limit: int | None = None
     reuse: bool = True
+    reask: int = 0  # how often a reply without a verdict is asked for again
 
     @property
     def described(self) -> dict[str, Any]:
@@ -53,13 +55,17 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A call still to be made; `supersedes` is the failure it makes good, if there was one."""
+    """A call still to be made; `supersedes` is the verdict it takes the place of, if there was one.
+
+    `reask` is 0 unless a reply had no verdict and is asked for again, for the n-th time.
+    """
 
     item_id: int
     item: Item
     order: Order
     repeat: int
     supersedes: int | None = None
+    reask: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,7 @@ def process_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def _is_dead(owner: str) -> bool:
+def is_dead(owner: str) -> bool:
     """Say whether an owner is a process of this machine that is gone; of others one can only wait."""
     host, _, number = owner.rpartition(":")
     if host != socket.gethostname():
@@ -99,10 +105,21 @@ def _is_dead(owner: str) -> bool:
     return False
 
 
+def find_run(connection: Connection, study: StudyRow, settings: RunSettings) -> RunRow | None:
+    """Return the run with these settings, if there is one."""
+    found = select(runs).where(runs.c.study_id == study.id, runs.c.hash == _run_hash(study, settings))
+    row = connection.execute(found).one_or_none()
+    return None if row is None else RunRow(row.id, study, row.rater_id, settings)
+
+
+def _run_hash(study: StudyRow, settings: RunSettings) -> str:
+    return content_hash("run", study.study.protocol.hash, settings.judge, encode(settings.described))
+
+
 def open_run(connection: Connection, study: StudyRow, settings: RunSettings, now: datetime) -> RunRow:
     """Return the run with these settings, making it if it is new."""
     rater_id = rater_id_of(connection, "judge", settings.judge)
-    digest = content_hash("run", study.study.protocol.hash, settings.judge, encode(settings.described))
+    digest = _run_hash(study, settings)
     found = select(runs).where(runs.c.study_id == study.id, runs.c.hash == digest)
     row = connection.execute(found).one_or_none()
     if row is None:
@@ -129,7 +146,7 @@ def begin_pass(connection: Connection, run: RunRow, now: datetime) -> None:
     """Go through the items from the start again, unless another process is in the middle of it."""
     row = connection.execute(select(runs.c.cursor).where(runs.c.id == run.id).with_for_update()).one()
     held = connection.execute(select(leases).where(leases.c.run_id == run.id)).all()
-    if row.cursor and not any(lease.expires >= now and not _is_dead(lease.owner) for lease in held):
+    if row.cursor and not any(lease.expires >= now and not is_dead(lease.owner) for lease in held):
         connection.execute(delete(leases).where(leases.c.run_id == run.id))
         connection.execute(update(runs).where(runs.c.id == run.id).values(cursor=0, finished=None))
 
@@ -147,7 +164,7 @@ def take_stretch(connection: Connection, run: RunRow, now: datetime) -> tuple[in
         connection.execute(insert(leases).values(taken))
         return cursor, last
     for lease in connection.execute(select(leases).where(leases.c.run_id == run.id).order_by(leases.c.first)):
-        if lease.owner != owner and (lease.expires < now or _is_dead(lease.owner)):
+        if lease.owner != owner and (lease.expires < now or is_dead(lease.owner)):
             mine = and_(leases.c.run_id == run.id, leases.c.first == lease.first, leases.c.owner == lease.owner)
             if connection.execute(update(leases).where(mine).values(owner=owner, expires=expires)).rowcount:
                 return int(lease.first), int(lease.last)
@@ -157,7 +174,14 @@ def take_stretch(connection: Connection, run: RunRow, now: datetime) -> tuple[in
 def finish_stretch(connection: Connection, run: RunRow, first: int, now: datetime) -> None:
     """Let a stretch go whose calls have all ended, and the run with it if it was the last."""
     connection.execute(delete(leases).where(leases.c.run_id == run.id, leases.c.first == first))
-    left = select(exists().where(leases.c.run_id == run.id))
+    finish_if_done(connection, run, now)
+
+
+def finish_if_done(connection: Connection, run: RunRow, now: datetime) -> None:
+    """Mark a run as finished when nobody is at it and nothing of it is in a batch."""
+    left = select(
+        exists().where(leases.c.run_id == run.id) | exists().where(batch_requests.c.run_id == run.id),
+    )
     ended = and_(runs.c.id == run.id, runs.c.cursor >= run.study.study.items)
     if not connection.execute(left).scalar():
         connection.execute(update(runs).where(ended).values(finished=now))
@@ -185,34 +209,66 @@ _STRETCH = (
     .order_by(items.c.position)
 )
 _MADE = (
-    select(calls.c.item_id, calls.c.order, calls.c.repeat, calls.c.error, verdicts.c.id)
+    select(calls.c.id.label("call"), calls.c.item_id, calls.c.order, calls.c.repeat, calls.c.error)
+    .add_columns(verdicts.c.id, verdicts.c.status)
     .join(verdicts, verdicts.c.call_id == calls.c.id)
-    .join(items, items.c.id == calls.c.item_id)
-    .where(
-        calls.c.run_id == bindparam("run"),
-        items.c.study_id == bindparam("study"),
-        items.c.position >= bindparam("first"),
-        items.c.position < bindparam("last"),
-    )
-    .order_by(calls.c.id)
+    .where(calls.c.run_id == bindparam("run"), calls.c.item_id.in_(bindparam("items", expanding=True)))
+    .order_by(calls.c.id, verdicts.c.id)
+)
+_IN_BATCHES = select(batch_requests.c.item_id, batch_requests.c.order, batch_requests.c.repeat).where(
+    batch_requests.c.run_id == bindparam("run"), batch_requests.c.item_id.in_(bindparam("items", expanding=True))
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How an item, order and repeat stands: the last verdict, and how many calls brought a reply."""
+
+    verdict: int
+    status: Status
+    replies: int
+
+    def missing(self, settings: RunSettings) -> bool:
+        """Say whether it is to be asked again: after a failure, and without a verdict as often as was wished."""
+        return self.status == "failed" or (self.status != "ok" and self.replies <= settings.reask)
+
+
+def last_made(connection: Connection, run: RunRow, item_ids: Sequence[int]) -> dict[tuple[int, str, int], Made]:
+    """Return how each item, order and repeat of a run stands."""
+    made: dict[tuple[int, str, int], Made] = {}
+    replied: dict[tuple[int, str, int], set[int]] = {}
+    for row in connection.execute(_MADE, {"run": run.id, "items": list(item_ids)}):
+        key = row.item_id, row.order, row.repeat
+        replies = replied.setdefault(key, set())
+        if row.error is None:
+            replies.add(row.call)
+        made[key] = Made(row.id, row.status, len(replies))
+    return made
+
+
 def wanted_in(connection: Connection, run: RunRow, first: int, last: int) -> list[Wanted]:
-    """Return the calls of a stretch that have brought no reply yet."""
-    where = {"study": run.study.id, "run": run.id, "first": first, "last": last}
-    made: dict[tuple[int, str, int], Row[*tuple[Any, ...]]] = {}
-    for row in connection.execute(_MADE, where):
-        made[row.item_id, row.order, row.repeat] = row
+    """Return the calls of a stretch that have brought no reply yet and are in no batch."""
+    where = {"study": run.study.id, "first": first, "last": last}
+    stretch = connection.execute(_STRETCH, where).all()
+    ids = [item.id for item in stretch]
+    made = last_made(connection, run, ids)
+    away = {tuple(row) for row in connection.execute(_IN_BATCHES, {"run": run.id, "items": ids})}
     missing: list[Wanted] = []
-    for item in connection.execute(_STRETCH, where):
+    for item in stretch:
         for order in run.settings.orders:
             for repeat in range(run.settings.repeats):
                 before = made.get((item.id, order, repeat))
-                if before is None or before.error is not None:
-                    known = item_from_json(json.loads(item.body))
-                    missing.append(Wanted(item.id, known, order, repeat, before.id if before else None))
+                if (item.id, order, repeat) not in away and (before is None or before.missing(run.settings)):
+                    missing.append(wanted_after(item, order, repeat, before))
     return missing
+
+
+def wanted_after(item: Row[*tuple[Any, ...]], order: Order, repeat: int, before: Made | None) -> Wanted:
+    """Return the call to make after what has been made."""
+    known = item_from_json(json.loads(item.body))
+    if before is None:
+        return Wanted(item.id, known, order, repeat)
+    return Wanted(item.id, known, order, repeat, before.verdict, before.replies)
 
 
 def keep_reading(
@@ -237,8 +293,9 @@ def keep_reading(
     connection.execute(insert(verdicts).values(row))
 
 
-def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now: datetime) -> None:
-    """Store calls and what was read from them."""
+def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now: datetime) -> list[int]:
+    """Store calls and what was read from them, and return for each the verdict that stands now."""
+    placed = place(connection, run.id, [(call.wanted, call.status) for call in ended])
     for call in ended:
         if call.prompt_hash is not None and call.prompt is not None:
             add_if_absent(connection, texts, hash=call.prompt_hash, body=call.prompt)
@@ -270,7 +327,7 @@ def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now:
             "item_id": call.wanted.item_id,
             "rater_id": run.rater_id,
             "call_id": number,
-            "supersedes": call.wanted.supersedes,
+            "supersedes": supersedes,
             "revision": 1,
             "status": call.status,
             "label": call.label,
@@ -282,9 +339,12 @@ def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now:
             "created": now,
             "stored": now,
         }
-        for call, number in zip(ended, numbers, strict=True)
+        for call, number, (counts, supersedes) in zip(ended, numbers, placed, strict=True)
+        if counts
     ]
-    connection.execute(insert(verdicts), given)
+    added = insert(verdicts).returning(verdicts.c.id, sort_by_parameter_order=True)
+    new = iter(connection.execute(added, given).scalars().all() if given else [])
+    return [next(new) if counts else int(standing or 0) for counts, standing in placed]
 
 
 _SAME_PROMPT = (
@@ -296,6 +356,7 @@ _SAME_PROMPT = (
         runs.c.model == bindparam("model"),
         calls.c.copy_of.is_(None),
     )
+    .order_by(calls.c.id)
 )
 
 

@@ -195,6 +195,9 @@ runs = Table(
     Column("cursor", Integer, nullable=False, server_default="0"),
     Column("created", UtcTime, nullable=False),
     Column("finished", UtcTime),
+    # What somebody asked for on a page (without any key), to go on with it later, and why it was stopped.
+    Column("asked", JSON),
+    Column("stopped", Text),
     UniqueConstraint("study_id", "hash"),
 )
 
@@ -236,6 +239,40 @@ calls = Table(
         sqlite_where=text("prompt_hash IS NOT NULL"),
         postgresql_where=text("prompt_hash IS NOT NULL"),
     ),
+)
+
+# Requests handed to a server's Batch API together. The row is written before anything is sent: its token, which the
+# server keeps with the batch, finds it there again whatever happens in between.
+batches = Table(
+    "batch",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("run_id", ForeignKey("run.id"), nullable=False),
+    Column("token", Text, nullable=False, unique=True),
+    Column("state", Text, nullable=False),
+    Column("requests", Integer, nullable=False),
+    # What the server is known not to take: the requests are written without it.
+    Column("lacks", JSON, nullable=False),
+    Column("input_file", Text),
+    Column("remote_id", Text),
+    Column("error", Text),
+    Column("owner", Text, nullable=False),
+    Column("expires", UtcTime, nullable=False),
+    Column("created", UtcTime, nullable=False),
+    Column("collected", UtcTime),
+    Index("ix_batch_run", "run_id"),
+)
+
+# What is in a batch and has not come back: the transaction that keeps an answer takes its row away.
+batch_requests = Table(
+    "batch_request",
+    metadata,
+    Column("run_id", ForeignKey("run.id"), primary_key=True),
+    Column("item_id", ForeignKey("item.id"), primary_key=True),
+    Column("order", Text, primary_key=True),
+    Column("repeat", Integer, primary_key=True),
+    Column("batch_id", ForeignKey("batch.id"), nullable=False),
+    Index("ix_batch_request_batch", "batch_id", "item_id"),
 )
 
 verdicts = Table(
@@ -290,6 +327,22 @@ events = Table(
     Column("details", JSON, nullable=False),
     Column("created", UtcTime, nullable=False),
     Index("ix_event_study", "study_id", "kind"),
+)
+
+# What people remark on an item: that it should be looked at, or why they and a judge differ. The newest counts.
+remarks = Table(
+    "remark",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("study_id", ForeignKey("study.id"), nullable=False),
+    Column("item_id", ForeignKey("item.id"), nullable=False),
+    Column("rater_id", ForeignKey("rater.id"), nullable=False),
+    Column("judge_id", ForeignKey("rater.id")),
+    Column("kind", Text, nullable=False),
+    Column("comment", Text),
+    Column("created", UtcTime, nullable=False),
+    Index("ix_remark_item", "item_id", "rater_id"),
+    Index("ix_remark_study", "study_id", "kind"),
 )
 
 # Servers that somebody has given a name. There is no column for a key: keys are never stored.

@@ -9,19 +9,34 @@ import time
 
 import gradio as gr
 
+from exchange.background import Runs
 from exchange.endpoints import Endpoints
 from judge.domain import InputError
 from storage.store import Store
 from ui.examples import list_examples
+from ui.judges import Judges
 from ui.page import Page, Settings, open_door, put_header
 from ui.playground import Playground
+from ui.review import Review
+from ui.settings import SettingsPage
 from ui.theme import LAUNCH
 
 
-def build_app(store: Store, settings: Settings) -> gr.Blocks:
-    """Return the app over a store, ready to launch once; the first page is the one at the root."""
-    endpoints = Endpoints(store, settings.weights)
-    pages: list[Page] = [Playground(settings.protocols, list_examples(), store, endpoints)]
+def build_app(
+    store: Store, settings: Settings, endpoints: Endpoints | None = None, runs: Runs | None = None
+) -> gr.Blocks:
+    """Return the app over a store, ready to launch once; the first page is the one at the root.
+
+    Whoever gives it endpoints and runs of their own closes them when its server has stopped.
+    """
+    endpoints = endpoints or Endpoints(store, settings.weights)
+    runs = runs or Runs(store, endpoints)
+    pages: list[Page] = [
+        Review(store, endpoints),
+        Judges(store, endpoints, runs),
+        Playground(settings.protocols, list_examples(), store, endpoints),
+        SettingsPage(endpoints),
+    ]
 
     def list_studies() -> list[str]:
         return [study.name for study in store.studies()]
@@ -36,7 +51,6 @@ def build_app(store: Store, settings: Settings) -> gr.Blocks:
 
 
 def _put(page: Page, pages: list[Page]) -> None:
-    gr.Navbar(visible=False)
     put_header(page, pages)
     page.wire(page.layout())
 
@@ -45,7 +59,16 @@ def start_server(store: Store, settings: Settings, host: str, port: int, root_pa
     """Serve the app, print its address, and return after Ctrl-C."""
     _check_address(host, port)
     _spare_own_address_from_proxies(host)
-    blocks = build_app(store, settings)
+    endpoints = Endpoints(store, settings.weights)
+    runs = Runs(store, endpoints)
+    try:
+        _serve(build_app(store, settings, endpoints, runs), host, port, root_path, open_browser)
+    finally:
+        runs.close()
+        endpoints.close()
+
+
+def _serve(blocks: gr.Blocks, host: str, port: int, root_path: str, open_browser: bool) -> None:
     blocks.launch(
         **LAUNCH,
         server_name=f"[{host}]" if ":" in host else host,

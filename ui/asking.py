@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 
-from exchange.endpoints import Endpoints
+from exchange.endpoints import Connected
 from judge.domain import AccordError, Failure, Prompt, Reply
 from judge.protocol import Protocol
 from judge.read import read
@@ -16,6 +16,8 @@ from ui.display import escape, show_reading
 
 TICK = 0.125  # seconds between two looks at what has arrived
 STILL = 1.0  # seconds after which the clock is shown again though nothing has arrived
+
+Connect = Callable[[str], AbstractAsyncContextManager[Connected]]  # a judge by its name, with somebody's keys
 
 
 @dataclass(slots=True)
@@ -32,11 +34,11 @@ class Asked:
 
 
 async def ask_judges(
-    endpoints: Endpoints, names: Sequence[str], prompt: Prompt, protocol: Protocol, stop: asyncio.Event
+    connect: Connect, names: Sequence[str], prompt: Prompt, protocol: Protocol, stop: asyncio.Event
 ) -> AsyncGenerator[list[Asked], None]:
     """Yield how far every judge has come, at most eight times a second, until all have ended or somebody stops it."""
     asked = [Asked(name, time.perf_counter()) for name in names]
-    tasks = [asyncio.create_task(_ask(endpoints, each, prompt, protocol)) for each in asked]
+    tasks = [asyncio.create_task(_ask(connect, each, prompt, protocol)) for each in asked]
     try:
         told: list[tuple[int, bool, int]] = []
         while not stop.is_set() and not all(task.done() for task in tasks):
@@ -59,9 +61,9 @@ async def ask_judges(
     yield asked
 
 
-async def _ask(endpoints: Endpoints, asked: Asked, prompt: Prompt, protocol: Protocol) -> None:
+async def _ask(connect: Connect, asked: Asked, prompt: Prompt, protocol: Protocol) -> None:
     try:
-        async with endpoints.connect(asked.judge) as judge, aclosing(judge.stream(prompt, protocol)) as stream:
+        async with connect(asked.judge) as judge, aclosing(judge.stream(prompt, protocol)) as stream:
             async for piece in stream:
                 if isinstance(piece, str):
                     asked.text += piece

@@ -91,12 +91,22 @@ def show_reading(protocol: Protocol, reading: Reading, reply: str, order: Order)
     found = isinstance(reading, Verdict)
     head = _verdict(protocol, reading, reply, order) if isinstance(reading, Verdict) else _no_verdict(reading)
     raw = _message("Reply as it came", _evidence(reading, reply), f"{len(reply):,} characters", copy=False)
-    return f'<div class="reading {"found" if found else "missing"}">{head}{_parts(reading)}{raw if reply else ""}</div>'
+    body = head + show_parts(reading) + (raw if reply else "")
+    return f'<div class="reading {"found" if found else "missing"}">{body}</div>'
 
 
 def show_chip(scale: Scale, label: str, *, pairwise: bool) -> str:
     """Return a label in its colour: blue for A, orange for B, grey for a tie, or a step of the scores."""
     return f'<span class="chip {_chip_class(scale, label, pairwise=pairwise)}">{escape(label)}</span>'
+
+
+def show_parts(reading: Reading) -> str:
+    """Return the reasons a judge gave, each under the side it speaks of."""
+    entries = "".join(
+        f'<div class="part {_part_class(name)}"><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>'
+        for name, text in reading.parts.items()
+    )
+    return f'<dl class="parts">{entries}</dl>' if entries else ""
 
 
 def _message(title: str, body: str, facts: str, before: str = "", *, copy: bool = True) -> str:
@@ -192,14 +202,6 @@ def _evidence(reading: Reading, reply: str) -> str:
         return escape(reply)
     start, end = reading.start, reading.end
     return f'{escape(reply[:start])}<mark id="evidence">{escape(reply[start:end])}</mark>{escape(reply[end:])}'
-
-
-def _parts(reading: Reading) -> str:
-    entries = "".join(
-        f'<div class="part {_part_class(name)}"><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>'
-        for name, text in reading.parts.items()
-    )
-    return f'<dl class="parts">{entries}</dl>' if entries else ""
 
 
 def _part_class(name: str) -> str:

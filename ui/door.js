@@ -40,3 +40,11 @@ window.accord = {
     }
   },
 };
+// An invitation names its annotator in the address.
+if (accord.asked().annotator) accord.keep("annotator", accord.asked().annotator);
+// Tells this browser from others until it is closed, so that a key typed here serves nobody else.
+if (!/(?:^|; )accord_visitor=/.test(document.cookie)) {
+  const number = crypto.getRandomValues(new Uint8Array(16));
+  const name = Array.from(number, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  document.cookie = `accord_visitor=${name}; path=/; SameSite=Strict`;
+}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import gradio as gr
+from gradio.context import Context
 
 from judge import protocol
 from ui.display import escape
@@ -65,6 +66,24 @@ def put_header(page: Page, pages: Sequence[Page]) -> None:
 def open_door(handler: Callable[..., Any], name: str) -> None:
     """Let the pages' scripts call a handler by its name, as JSON over a plain POST.
 
-    Its annotations say what goes in and out: gradio drops what a handler without them returns.
+    Gradio gives back what the handler's annotation says it returns: without one, nothing.
     """
     gr.api(handler, api_name=name, queue=False, api_visibility="private")
+
+
+def on_load(handler: Callable[..., Any], outputs: Sequence[Any]) -> None:
+    """Fill components when the page around is opened: what is set at build time is the same for everyone."""
+    Context.root_block.load(handler, None, list(outputs), **INSTANT)
+
+
+def asked(request: gr.Request, name: str) -> str:
+    """Return what the page's address says under this name: `?study=…`; empty when it says nothing."""
+    return str(dict(request.query_params).get(name, ""))
+
+
+def who_asks(request: gr.Request) -> str:
+    """Return what tells one person from the others: their login, or else what their browser keeps until it closes."""
+    if request.username:
+        return f"user {request.username}"
+    visitor = str(dict(request.cookies).get("accord_visitor", ""))
+    return f"visitor {visitor}" if visitor else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -19,7 +20,7 @@ from ui.asking import ask_judges, show_asked, show_unasked
 from ui.display import escape, show_problem, show_prompt, show_reading
 from ui.examples import BLANK, Example, sample_reply
 from ui.item_form import BOXES, anonymous, parse_item, print_item, write_item
-from ui.page import INSTANT, TYPING
+from ui.page import INSTANT, TYPING, who_asks
 from ui.playground_layout import (
     EDITED,
     EMPTY,
@@ -46,7 +47,7 @@ class Playground:
     """The page's handlers: each reads the controls, calls the rooms and returns what to show."""
 
     title = "Playground"
-    path = "/"
+    path = "/playground"
 
     def __init__(
         self,
@@ -217,10 +218,11 @@ class Playground:
             yield [gr.skip(), gr.skip(), show_unasked(str(error)), gr.update(value="", visible=False)]
             return
         names = [first, *([second] if second else [])]
+        connect = partial(self.endpoints.connect, who=who_asks(request))
         stop = self._stops[request.session_hash or ""] = asyncio.Event()
         yield [gr.update(visible=False), gr.update(visible=True), gr.skip(), gr.update(value="", visible=bool(second))]
         try:
-            async with aclosing(ask_judges(self.endpoints, names, prompt, protocol, stop)) as progress:
+            async with aclosing(ask_judges(connect, names, prompt, protocol, stop)) as progress:
                 async for asked in progress:
                     columns = [show_asked(each, protocol, prompt) for each in asked]
                     yield [gr.skip(), gr.skip(), *columns, *[gr.skip()] * (2 - len(columns))]

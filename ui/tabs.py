@@ -28,7 +28,7 @@ def put_tabs(labels: Mapping[str, str]) -> gr.HTML:
     )
     return gr.HTML(
         next(iter(labels)),
-        html_template=f'<div class="tabs" role="tablist">{buttons}</div>',
+        html_template=f'<div class="tab-row" role="tablist">{buttons}</div>',
         js_on_load=SCRIPT,
         marked="",
         apply_default_css=False,

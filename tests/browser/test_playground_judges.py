@@ -63,9 +63,9 @@ def paste_all(page):
     open_tab(page, "Judges")
 
 
-def test_from_pasted_protocol_and_item_to_two_verdicts_that_stream(open_page, server):
+def test_from_pasted_protocol_and_item_to_two_verdicts_that_stream(open_playground, server):
     server.behave = lambda seen: replace(completion(REPLY), pace=0.08)
-    page = open_page()
+    page = open_playground()
     paste_all(page)
     choose_judges(page, "first judge", "second judge")
     page.evaluate("""() => {
@@ -87,9 +87,9 @@ def test_from_pasted_protocol_and_item_to_two_verdicts_that_stream(open_page, se
     assert {body["messages"][0]["content"] for body in server.bodies} == {prompt_text(page)}
 
 
-def test_stop_keeps_what_has_arrived(open_page, server):
+def test_stop_keeps_what_has_arrived(open_playground, server):
     server.behave = lambda seen: hanging(500)
-    page = open_page()
+    page = open_playground()
     choose_judges(page, "first judge")
     page.locator("#run").click()
     expect(page.locator("#column-1 .arriving .text")).to_contain_text("[RESULT]")
@@ -99,9 +99,9 @@ def test_stop_keeps_what_has_arrived(open_page, server):
     expect(page.locator("#run")).to_be_visible()
 
 
-def test_a_hostile_reply_is_shown_whole_and_runs_nothing(open_page, server):
+def test_a_hostile_reply_is_shown_whole_and_runs_nothing(open_playground, server):
     server.behave = lambda seen: completion(f"{HOSTILE} [RESULT] A", model=HOSTILE, reasoning_content=HOSTILE)
-    page = open_page()
+    page = open_playground()
     paste_all(page)
     choose_judges(page, "first judge")
     page.locator("#run").click()
@@ -112,8 +112,8 @@ def test_a_hostile_reply_is_shown_whole_and_runs_nothing(open_page, server):
     assert page.locator("#column-1 img, #column-1 script").count() == 0
 
 
-def test_the_embedded_model_gives_a_verdict_without_a_key(open_page):
-    page = open_page()
+def test_the_embedded_model_gives_a_verdict_without_a_key(open_playground):
+    page = open_playground()
     paste_all(page)
     page.locator("#run").click()
     expect(page.locator("#column-1 h2")).to_contain_text("demonstration model, unfit for studies", timeout=60_000)
@@ -121,8 +121,8 @@ def test_the_embedded_model_gives_a_verdict_without_a_key(open_page):
     expect(page.locator("#column-1 .facts").first).to_contain_text("tokens")
 
 
-def test_an_edited_protocols_error_names_its_line_and_reset_takes_it_back(open_page):
-    page = open_page()
+def test_an_edited_protocols_error_names_its_line_and_reset_takes_it_back(open_playground):
+    page = open_playground()
     open_tab(page, "Protocol")
     before = prompt_text(page)
     source = find_protocol("wildbench-pairwise").source
@@ -139,8 +139,8 @@ def test_an_edited_protocols_error_names_its_line_and_reset_takes_it_back(open_p
     assert prompt_text(page) == before
 
 
-def test_the_boxes_write_the_item(open_page):
-    page = open_page()
+def test_the_boxes_write_the_item(open_playground):
+    page = open_playground()
     page.get_by_label("Item", exact=True).first.click()
     page.get_by_role("option", name="Empty, to be filled in").click()
     paste(page, "Question", "Is <b>this</b> kept?")
@@ -154,11 +154,11 @@ def test_the_boxes_write_the_item(open_page):
     assert (item["response_a"], item["conversation"][-1]["content"]) == ("typed quickly", "Is <b>this</b> kept?")
 
 
-def test_an_item_of_a_study_is_loaded_by_hand_and_by_address(open_page, served):
+def test_an_item_of_a_study_is_loaded_by_hand_and_by_address(open_playground, served):
     served.store.create_study(Study("played", find_protocol("prometheus-pairwise-no-reference").version))
     item = Item("q <1>", (Turn("user", "Why?"),), "left", "right", model_a="secret")
     served.store.add_prepared("played", [prepare(item)])
-    page = open_page()
+    page = open_playground()
     expect(page.locator(".masthead select option")).to_have_text(["played"])
     open_tab(page, "Item")
     page.locator("#study input").click()
@@ -167,14 +167,14 @@ def test_an_item_of_a_study_is_loaded_by_hand_and_by_address(open_page, served):
     page.get_by_role("button", name="Load").click()
     expect(page.get_by_label("Response A")).to_have_value("left")
     expect(page.get_by_label("Protocol", exact=True)).to_have_value("Prometheus pairwise ranking, no reference")
-    page = open_page("/?study=played&item=q+%3C1%3E")
+    page = open_playground("?study=played&item=q+%3C1%3E")
     open_tab(page, "Item")
     expect(page.get_by_label("Response B")).to_have_value("right")
     assert "secret" not in page.content()
 
 
-def test_a_link_restores_everything_on_another_screen(open_page):
-    page = open_page()
+def test_a_link_restores_everything_on_another_screen(open_playground):
+    page = open_playground()
     open_tab(page, "Protocol")
     paste(page, "Protocol file", OWN)
     edit_json(page, json.dumps({**ITEM, "response_a": HOSTILE}))
@@ -188,7 +188,7 @@ def test_a_link_restores_everything_on_another_screen(open_page):
     expect(page.locator(".share [role=status]")).to_have_text("Link copied.")
     link = page.evaluate("navigator.clipboard.readText()")
     requests = []
-    other = open_page("/?__theme=light")
+    other = open_playground("?__theme=light")
     other.on("request", lambda request: requests.append(request.url))
     other.goto("about:blank")
     other.goto(link)
@@ -218,8 +218,8 @@ def packed(text):
     ],
     ids=["no base64", "no deflate", "no JSON", "unknown protocol", "bomb"],
 )
-def test_a_hostile_link_says_so_and_leaves_the_page_as_it_was(open_page, fragment):
-    page = open_page(f"/#p={fragment}")
+def test_a_hostile_link_says_so_and_leaves_the_page_as_it_was(open_playground, fragment):
+    page = open_playground(f"#p={fragment}")
     expect(page.get_by_role("alert")).to_contain_text("This link")
     assert page.evaluate("window.ran") is None
     expect(page.get_by_label("Protocol", exact=True)).to_have_value("WildBench pairwise v2")
@@ -228,8 +228,8 @@ def test_a_hostile_link_says_so_and_leaves_the_page_as_it_was(open_page, fragmen
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_what_is_too_long_for_a_link_travels_as_json(open_page):
-    page = open_page()
+def test_what_is_too_long_for_a_link_travels_as_json(open_playground):
+    page = open_playground()
     noise = "".join(chr(0x4E00 + (n * 7919) % 20000) for n in range(12_000))
     edit_json(page, json.dumps({**ITEM, "response_a": noise}))
     expect(page.locator("pre .field.side-a")).to_contain_text(noise[:50])
@@ -237,15 +237,15 @@ def test_what_is_too_long_for_a_link_travels_as_json(open_page):
     expect(page.locator(".share [role=status]")).to_contain_text("Too long for a link")
     page.get_by_role("button", name="Copy as JSON").click()
     expect(page.locator(".share [role=status]")).to_contain_text("Copied.")
-    other = open_page()
+    other = open_playground()
     other.locator("section[aria-label=Prompt] pre").focus()
     other.keyboard.press("Control+v")
     expect(other.locator("pre .field.side-a")).to_contain_text(noise[:50])
     assert prompt_text(other) == prompt_text(page)
 
 
-def test_presenting_hides_the_editors_and_enlarges_the_type(open_page):
-    page = open_page()
+def test_presenting_hides_the_editors_and_enlarges_the_type(open_playground):
+    page = open_playground()
     pane = page.locator("section[aria-label=Prompt] pre")
     page.keyboard.press("p")
     expect(page.get_by_role("button", name="Leave presentation")).to_be_visible()

@@ -50,8 +50,8 @@ def expected(protocol, item, order="AB"):
     return render(find_protocol(protocol), item, order)
 
 
-def test_the_first_sight_is_a_whole_prompt_and_its_reading(open_page):
-    page = open_page()
+def test_the_first_sight_is_a_whole_prompt_and_its_reading(open_playground):
+    page = open_playground()
     expect(page).to_have_title("Playground · Accord")
     wanted = expected("wildbench-pairwise", parse_item(list_examples()["clamp"].text))
     assert prompt_text(page) == wanted.user
@@ -62,8 +62,8 @@ def test_the_first_sight_is_a_whole_prompt_and_its_reading(open_page):
     assert page.locator("link[rel=icon]").get_attribute("href").startswith("data:image/svg+xml,")
 
 
-def test_choosing_a_protocol_shows_its_prompt_and_its_scale(open_page):
-    page = open_page()
+def test_choosing_a_protocol_shows_its_prompt_and_its_scale(open_playground):
+    page = open_playground()
     choose(page, "Protocol", "Prometheus direct assessment")
     expect(page.locator("section[aria-label='System message']")).to_be_visible()
     expect(page.locator("#swap")).to_be_hidden()
@@ -72,8 +72,8 @@ def test_choosing_a_protocol_shows_its_prompt_and_its_scale(open_page):
     assert prompt_text(page) == expected("prometheus-direct", parse_item(list_examples()["clamp"].text)).user
 
 
-def test_one_click_or_key_exchanges_the_sides(open_page):
-    page = open_page()
+def test_one_click_or_key_exchanges_the_sides(open_playground):
+    page = open_playground()
     page.get_by_role("button", name="Swap sides (A first)").click()
     expect(page.locator("pre .field.side-a")).to_have_attribute("title", "candidate_A = response_b")
     assert prompt_text(page) == expected("wildbench-pairwise", parse_item(list_examples()["clamp"].text), "BA").user
@@ -87,8 +87,8 @@ def test_one_click_or_key_exchanges_the_sides(open_page):
     expect(page.locator("pre .field.side-a")).to_have_attribute("title", "candidate_A")
 
 
-def test_choosing_an_example_shows_it_and_what_is_odd_about_it(open_page):
-    page = open_page()
+def test_choosing_an_example_shows_it_and_what_is_odd_about_it(open_playground):
+    page = open_playground()
     choose(page, "Item", "angle-brackets (coding, hostile text)")
     expect(page.locator("#prompt mark")).to_have_text('"choice"')
     choose(page, "Protocol", "Prometheus pairwise ranking")
@@ -96,8 +96,8 @@ def test_choosing_an_example_shows_it_and_what_is_odd_about_it(open_page):
     expect(page.locator("#prompt .remarks")).to_contain_text("prometheus-pairwise-no-reference was used")
 
 
-def test_a_pasted_reply_is_read_at_once(open_page):
-    page = open_page()
+def test_a_pasted_reply_is_read_at_once(open_playground):
+    page = open_playground()
     open_tab(page, "Reply")
     reply = 'Here it is:\n```json\n{"analysis of A": "<b>weak</b>", "choice": "B++"}\n```'
     paste(page, REPLY, reply)
@@ -112,8 +112,8 @@ def test_a_pasted_reply_is_read_at_once(open_page):
     expect(page.locator("#reading .label")).to_contain_text("The reply is empty.")
 
 
-def test_a_hostile_item_and_reply_are_shown_whole_and_run_nothing(open_page):
-    page = open_page()
+def test_a_hostile_item_and_reply_are_shown_whole_and_run_nothing(open_playground):
+    page = open_playground()
     item = {"id": HOSTILE, "instruction": HOSTILE, "response_a": HOSTILE, "response_b": HOSTILE, "checklist": [HOSTILE]}
     edit_json(page, json.dumps(item))
     expect(page.locator("#prompt .field").first).to_be_visible()
@@ -130,8 +130,8 @@ def test_a_hostile_item_and_reply_are_shown_whole_and_run_nothing(open_page):
     assert page.locator("#prompt img, #prompt script, #reading img, #reading script").count() == 0
 
 
-def test_a_wrong_item_is_named_by_its_field(open_page):
-    page = open_page()
+def test_a_wrong_item_is_named_by_its_field(open_playground):
+    page = open_playground()
     edit_json(page, '{"id": 1, "instruction": "q", "response_a": 4}')
     expect(page.get_by_role("alert")).to_contain_text("response_a: must be text, not a number")
     choose(page, "Item", "socks (reasoning)")
@@ -139,24 +139,24 @@ def test_a_wrong_item_is_named_by_its_field(open_page):
     expect(page.locator("pre .field.side-a")).to_contain_text("For two black ones: 8.")
 
 
-def test_copy_gives_the_prompt_character_for_character(open_page):
-    page = open_page()
+def test_copy_gives_the_prompt_character_for_character(open_playground):
+    page = open_playground()
     page.get_by_role("button", name="Copy: Prompt").click()
     expect(page.locator("section[aria-label=Prompt] .copy")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == prompt_text(page)
 
 
-def test_a_fields_name_scrolls_to_it_and_keeps_the_page(open_page):
-    page = open_page("/?__theme=light")
+def test_a_fields_name_scrolls_to_it_and_keeps_the_page(open_playground):
+    page = open_playground("?__theme=light")
     pane = page.locator("section[aria-label=Prompt] pre")
     page.locator(".fields").get_by_role("button", name="candidate_B").click()
     expect(pane).to_be_focused()
     assert pane.evaluate("pane => pane.scrollTop") > 0
-    assert page.url.endswith("/?__theme=light")
+    assert page.url.endswith("/playground?__theme=light")
 
 
-def test_the_keyboard_reaches_everything_in_reading_order(open_page):
-    page = open_page()
+def test_the_keyboard_reaches_everything_in_reading_order(open_playground):
+    page = open_playground()
     page.get_by_label("Protocol", exact=True).focus()
     names, seen = ["protocol", "example", "swap", "share", "present", "prompt", "work", "run"], []
     for _ in range(24):
@@ -166,8 +166,8 @@ def test_the_keyboard_reaches_everything_in_reading_order(open_page):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_phone_shows_it_in_one_column_with_targets_for_a_thumb(open_page, theme):
-    page = open_page(f"/?__theme={theme}", width=390, height=844)
+def test_a_phone_shows_it_in_one_column_with_targets_for_a_thumb(open_playground, theme):
+    page = open_playground(f"?__theme={theme}", width=390, height=844)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     for target in (
         "#swap",

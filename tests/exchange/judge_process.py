@@ -7,6 +7,6 @@ import sys
 import app
 
 if __name__ == "__main__":
-    database, url, concurrency = sys.argv[1:]
-    words = ["judge", "--study", "s", "--model", "m", "--base-url", url, "--concurrency", concurrency]
+    database, url, *more = sys.argv[1:]
+    words = ["judge", "--study", "s", "--model", "m", "--base-url", url, *more]
     app.main([*words, "--database", database, "--json"])

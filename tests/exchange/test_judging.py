@@ -7,46 +7,25 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
+import zipfile
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
-from openai_server import Answer, OpenAIServer, Seen, completion, dropped, error, truncated_json
+from judging_study import GOOD, both_orders, given, order, quiet, start_judge
+from openai_server import Answer, OpenAIServer, Seen, completion, dropped, error, token, truncated_json
+from sqlalchemy import inspect
 
+from exchange import batching
+from exchange.exporting import interchange_lines, long_rows, write_parquet
 from exchange.judging import JudgeOrder, estimate_run, reread_study, run_judge
 from judge.domain import InputError, StudyError
 from judge.run import Limits, Prices
 from storage.store import Store
 
-ROOT = Path(__file__).parents[2]
-GOOD = completion('{"reason": "Clearer.", "choice": "A"}')
 FULL = os.environ.get("ACCORD_SOAK") == "full"
-
-
-def quiet(line: str) -> None:
-    """Progress is for people."""
-
-
-def order(server: OpenAIServer, **changes: object) -> JudgeOrder:
-    return replace(JudgeOrder("s", "m", server.url, key="secret-key", limits=Limits(8)), **changes)
-
-
-def given(store: Store) -> dict[tuple[str, str], tuple[str, str | None]]:
-    """Return status and label by item and order; each may be there only once."""
-    found = {}
-    for body, verdicts in store.records("s"):
-        for verdict in verdicts:
-            key = json.loads(body)["id"], verdict.order
-            assert key not in found
-            found[key] = verdict.status, verdict.label
-    return found
-
-
-def both_orders(count: int) -> set[tuple[str, str]]:
-    return {(f"q{n}", order) for n in range(count) for order in ("AB", "BA")}
 
 
 def test_a_study_is_judged_in_both_orders_and_labels_are_unswapped(store, make_study) -> None:
@@ -108,6 +87,103 @@ def test_whatever_the_server_does_every_item_ends_as_a_verdict_or_a_recorded_fai
     assert set(given(store)) == both_orders(30)
 
 
+def hesitating(times: int):
+    """Give every prompt so many replies without a verdict, and then a good one."""
+    heard: Counter[str] = Counter()
+
+    def behave(seen: Seen) -> Answer:
+        text = json.dumps(seen.body["messages"])
+        heard[text] += 1
+        return GOOD if heard[text] > times else completion(f"I cannot decide, for the {heard[text]}. time.")
+
+    return behave
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_reply_without_a_verdict_is_asked_for_again_only_when_wished_and_never_silently(
+    store, make_study, batch: bool, monkeypatch
+) -> None:
+    monkeypatch.setattr(batching, "FIRST_POLL", 0.01)
+    make_study(4)
+    with OpenAIServer(hesitating(2)) as server:
+        server.desk.looks = 0
+        first = run_judge(store, order(server, batch=batch), quiet)
+        assert (first["run"], first["calls"], first["reasked"]) == ({"unreadable": 8}, 8, 0)
+        second = run_judge(store, order(server, reask=1, batch=batch), quiet)
+        assert (second["run"], second["calls"], second["reasked"]) == ({"unreadable": 8}, 8, 8)
+        assert run_judge(store, order(server, reask=1, batch=batch), quiet)["calls"] == 0
+        third = run_judge(store, order(server, reask=5, batch=batch), quiet)
+        assert (third["run"], third["calls"], third["reasked"]) == ({"ok": 8}, 8, 8)
+    # Every attempt is a call of its own, and what it is stands beside it.
+    marks = Counter(call["usage"].get("reask", 0) for call in store.calls("s"))
+    assert marks == {0: 8, 1: 8, 2: 8}
+    assert len(given(store)) == 8
+    exported = [json.loads(line) for line in interchange_lines(store, "s")]
+    assert {verdict["reask"] for item in exported for verdict in item["verdicts"]} == {2}
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_asking_again_goes_on_within_one_run_up_to_the_number_given(store, make_study, batch, monkeypatch) -> None:
+    monkeypatch.setattr(batching, "FIRST_POLL", 0.01)
+    make_study(6)
+    with OpenAIServer(hesitating(2)) as server:
+        server.desk.looks = 0
+        done = run_judge(store, order(server, reask=2, batch=batch), quiet)
+        assert (done["run"], done["calls"], done["reasked"]) == ({"ok": 12}, 36, 24)
+        copied = run_judge(store, order(server, name="copy", reask=2, batch=batch), quiet)
+        assert (copied["run"], copied["calls"], copied["reused"]) == ({"ok": 12}, 0, 12)
+        endless = OpenAIServer(lambda seen: completion("No."))
+        with endless:
+            done = run_judge(store, order(endless, name="never", reask=3, reuse=False, batch=batch), quiet)
+            assert (done["run"], done["calls"], done["reasked"]) == ({"unreadable": 12}, 48, 36)
+
+
+def test_asking_again_is_shared_between_processes_and_outlives_a_kill(store, database, make_study) -> None:
+    make_study(30)
+    with OpenAIServer(hesitating(1), delay=0.05) as server:
+        killed = start(database, server, "--reask", "1", "--concurrency", "4")
+        while server.served < 70 and killed.poll() is None:
+            time.sleep(0.01)
+        killed.kill()
+        killed.communicate()
+        processes = [start(database, server, "--reask", "1", "--concurrency", "4") for _ in range(2)]
+        for process in processes:
+            _, problems = process.communicate(timeout=120)
+            assert process.returncode == 0, problems.decode()
+        assert server.served <= 2 * 60 + 4
+    assert set(given(store)) == both_orders(30)
+    assert {status for status, _ in given(store).values()} == {"ok"}
+
+
+def test_how_sure_a_judge_was_is_kept_for_the_sides_as_imported_and_exported(store, make_study, tmp_path) -> None:
+    make_study(2)
+    told = [token('{"choice": "', 0.9), token("A", 0.75, B=0.25), token('"}', 0.9)]
+    with OpenAIServer(lambda seen: completion('{"choice": "A"}', logprobs=told)) as server:
+        run_judge(store, order(server, request={"logprobs": True}), quiet)
+        run_judge(store, order(server, name="copy", request={"logprobs": True}), quiet)
+        server.behave = lambda seen: completion('{"choice": "tie"}', logprobs=even)
+        even = [token('{"choice": "', 0.9), token("tie", 1.0), token('"}', 0.9)]
+        run_judge(store, order(server, name="even", request={"logprobs": True, "seed": 1}), quiet)
+    [values] = {tuple(point.value for point in store.study("s").protocol.scale.points)}
+    low, _, high = values
+    sure = pytest.approx(0.75 * high + 0.25 * low)
+    rows = list(long_rows(store, "s"))
+    for judge in ("m", "copy"):
+        scores = {row["order"]: row["soft_score"] for row in rows if row["rater"] == judge}
+        assert (scores["AB"], scores["BA"]) == (sure, pytest.approx(0.75 * low + 0.25 * high))
+    assert {row["soft_score"] for row in rows if row["rater"] == "even"} == {0}
+    with (tmp_path / "x.parquet").open("wb") as file:
+        write_parquet(rows, file)
+    assert [row["soft_score"] for row in pyarrow.parquet.read_table(tmp_path / "x.parquet").to_pylist()] == [
+        row["soft_score"] for row in rows
+    ]
+    assert all(
+        call["usage"]["label_probabilities"] == pytest.approx({"A": 0.75, "B": 0.25})
+        for call in store.calls("s")
+        if call["rater"] in ("m", "copy")
+    )
+
+
 def test_an_expired_key_stops_at_once_with_one_sentence(store, make_study) -> None:
     make_study(200)
     with OpenAIServer(lambda seen: error(401, "Incorrect API key provided: secret-key.")) as server:
@@ -118,25 +194,65 @@ def test_an_expired_key_stops_at_once_with_one_sentence(store, make_study) -> No
     assert "key" in done["stopped"]
 
 
-def test_a_key_is_found_nowhere_afterwards(store, make_study, database, tmp_path, capfd) -> None:
+KEY = "sk-planted-0123456789"
+
+
+def tells_the_key(seen: Seen) -> Answer:
+    """Answer in every way, with the key in each answer that is not a verdict."""
+    text = json.dumps(seen.body["messages"])
+    if "Question 1?" in text:
+        return error(422, f"failed with {KEY}")
+    return error(400, f"refused, Bearer {KEY}") if "Question 2?" in text else GOOD
+
+
+def arguments(process: subprocess.Popen[bytes]) -> bytes:
+    return Path(f"/proc/{process.pid}/cmdline").read_bytes()
+
+
+def stored(database: str) -> str:
+    """Return every value of every table."""
+    opened = Store.open(database)
+    with opened.reading() as connection:
+        tables = inspect(connection).get_table_names()
+        rows = [str(row) for name in tables for row in connection.exec_driver_sql(f'SELECT * FROM "{name}"')]
+    opened.close()
+    return "".join(rows)
+
+
+@pytest.mark.parametrize("more", [["--concurrency", "2"], ["--batch"]], ids=["calls", "batch"])
+def test_a_key_is_found_nowhere(store, make_study, database, tmp_path, accord, more: list[str]) -> None:
     make_study(5)
-    with OpenAIServer(lambda seen: error(401, f"bad key {seen.headers['authorization']}")) as server:
-        run_judge(store, order(server, key="sk-planted-0123456789"), print)
+    told = b""
+    with OpenAIServer(tells_the_key, delay=0.1) as server:
+        server.desk.looks = 0
+        process = start(database, server, *more, key=KEY)
+        while not server.served:
+            time.sleep(0.01)
+        told += arguments(process)
+        told += b"".join(process.communicate(timeout=120))
+        assert "failed" in json.loads(told[told.index(b"{") : told.rindex(b"}") + 1])["run"]
+        assert any(KEY in value for seen in server.requests for value in seen.headers.values())
+        uploaded = [content for name, content in server.desk.files.items() if name.startswith("file-")]
+        assert bool(uploaded) == ("--batch" in more)
+        told += b"".join(uploaded)
+        server.behave = lambda seen: error(401, f"bad key {seen.headers['authorization']}")
+        process = start(database, server, *more, "--name", "other", "--no-reuse", key=KEY)
+        told += b"".join(process.communicate(timeout=120))
+    for kind in ("jsonl", "csv", "parquet"):
+        told += accord("export", "--study", "s", "--format", kind, "--out", f"x.{kind}", "--database", database).stderr
+    bundled = accord("bundle", "--study", "s", "--out", "x.zip", "--database", database, OPENAI_API_KEY=KEY)
+    told += bundled.stdout + bundled.stderr
+    with zipfile.ZipFile(tmp_path / "x.zip") as archive:
+        told += b"".join(map(archive.read, archive.namelist()))
+    told += pyarrow.parquet.read_table(tmp_path / "x.parquet").to_pandas().to_csv().encode()
+    told += stored(database).encode()
     store.close()
-    told = capfd.readouterr()
-    assert "planted" not in told.out + told.err
     for path in tmp_path.rglob("*"):
         if path.is_file():
-            assert b"planted" not in path.read_bytes()
-    again = Store.open(database)
-    with again.reading() as connection:
-        dumped = [
-            str(row)
-            for table in ("call", "run", "event")
-            for row in connection.exec_driver_sql(f'SELECT * FROM "{table}"')
-        ]
-    again.close()
-    assert "planted" not in "".join(dumped)
+            told += path.read_bytes()
+    assert b"planted" not in told
+    assert b"0123456789" not in told
+    assert b"Question 1?" in told  # it was the right heap to look through
 
 
 def test_the_same_prompt_to_the_same_model_is_not_paid_for_twice(store, make_study) -> None:
@@ -208,14 +324,8 @@ def test_reading_again_changes_nothing_unless_the_rules_have_changed(store, make
     assert given(store) == before
 
 
-def start(database: str, server: OpenAIServer, concurrency: int = 6) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, str(ROOT / "tests/exchange/judge_process.py"), database, server.url, str(concurrency)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "k"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+def start(database: str, server: OpenAIServer, *more: str, key: str = "k") -> subprocess.Popen[bytes]:
+    return start_judge(database, server, *(more or ("--concurrency", "6")), key=key)
 
 
 def asked(server: OpenAIServer) -> Counter[str]:

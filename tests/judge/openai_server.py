@@ -4,6 +4,7 @@
         ...  # server.url, server.requests (what arrived), server.most_at_once
 
 `behave` is asked once a request and returns an `Answer`; it may be replaced while the server runs.
+`server.desk` keeps files and batches, whose requests `behave` answers too.
 `script(a, b, c)` answers in turn and repeats the last. For a benchmark, run it in a process of its own:
 
     with served_apart(delay=0.1) as url:
@@ -23,8 +24,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
-from pathlib import Path
 from typing import Any, Self
+
+from openai_batches import BatchDesk
 
 PATH = "/v1/chat/completions"
 REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
@@ -38,6 +40,7 @@ class Seen:
     body: Mapping[str, Any]
     headers: Mapping[str, str]
     path: str = PATH
+    desk: tuple[int, Any] | None = None  # what the desk of batches has answered already
 
     @property
     def roles(self) -> list[str]:
@@ -158,6 +161,7 @@ class OpenAIServer:
         self.served = 0
         self.most_at_once = 0
         self.url = ""
+        self.desk = BatchDesk(self._answer_line)
         self._at_once = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="openai-server", daemon=True)
@@ -209,19 +213,29 @@ class OpenAIServer:
     async def _read(self, reader: asyncio.StreamReader) -> Seen | None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
-        raw = await reader.readexactly(int(headers.get("content-length", 0)))
-        seen = Seen(self.served, json.loads(raw) if raw else {}, headers, head[0].split(" ")[1])
+        method, path, _ = head[0].split(" ")
+        raw = await _body(reader, headers)
+        if path.startswith(("/v1/files", "/v1/batches")):
+            return replace(Seen(-1, {}, headers, path), desk=self.desk.handle(method, path, headers, raw) or (404, {}))
+        seen = Seen(self.served, json.loads(raw) if raw else {}, headers, path)
         self.served += 1
         if self.keep:
             self.requests.append(seen)
         return seen
+
+    def _answer_line(self, body: Mapping[str, Any]) -> tuple[int, Any]:
+        answer = self.behave(Seen(-1, body, {}))
+        return answer.status, answer.body
 
     async def _answer(self, seen: Seen, writer: asyncio.StreamWriter) -> bool:
         """Send the answer; say whether the connection stays open."""
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
-            answer = self.behave(seen) if seen.path == PATH else error(404, "Not Found")
+            if seen.desk is not None:
+                answer = Answer(*seen.desk)
+            else:
+                answer = self.behave(seen) if seen.path == PATH else error(404, "Not Found")
             await asyncio.sleep(self.delay + answer.delay)
         finally:
             self._at_once -= 1
@@ -237,6 +251,17 @@ class OpenAIServer:
         if answer.hang:
             await asyncio.Event().wait()
         return answer.cut is None
+
+
+async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
+    if headers.get("transfer-encoding") != "chunked":
+        return await reader.readexactly(int(headers.get("content-length", 0)))
+    body = b""
+    while size := int(await reader.readline(), 16):
+        body += await reader.readexactly(size)
+        await reader.readline()
+    await reader.readline()
+    return body
 
 
 def _encode(answer: Answer, *, streamed: bool) -> tuple[bytes, str]:
@@ -266,9 +291,8 @@ def _events(body: Mapping[str, Any]) -> Iterator[bytes]:
 @contextlib.contextmanager
 def served_apart(delay: float = 0.0, text: str = "Feedback: fine. [RESULT] 4") -> Iterator[str]:
     """Run the server in a process of its own, so that it takes no time from the client; give its address."""
-    words = [sys.executable, "-m", "tests.judge.openai_server", "--delay", str(delay), "--text", text]
-    root = Path(__file__).parents[2]
-    with subprocess.Popen(words, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    words = [sys.executable, __file__, "--delay", str(delay), "--text", text]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield process.stdout.readline().strip()

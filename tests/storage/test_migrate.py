@@ -11,17 +11,20 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
-from judge.domain import StorageError
+from judge.domain import Item, StorageError, Study, Turn
+from judge.protocol import load_protocol
 from storage import migrate
+from storage.imports import prepare
 from storage.schema import metadata
 from storage.store import Store
 from storage.verdicts import Submission
 
-NEXT = f'''"""A later step."""
+PREFERENCE = load_protocol(Path(__file__).parents[1] / "judge/protocols/preference-3way.md").version
+NEXT = '''"""A later step."""
 import sqlalchemy as sa
 from alembic import op
-revision = "8888"
-down_revision = "{migrate.HEAD}"
+revision = "9999"
+down_revision = "{head}"
 def upgrade():
     op.add_column("study", sa.Column("motto", sa.Text()))
 '''
@@ -32,9 +35,9 @@ def later_program(monkeypatch, tmp_path: Path) -> None:
     """Make this the program of a later day, which knows one more step."""
     folder = tmp_path / "migrations"
     shutil.copytree(migrate.FOLDER, folder)
-    (folder / "versions" / "v8888_later.py").write_text(NEXT, encoding="utf-8")
+    (folder / "versions" / "v9999_later.py").write_text(NEXT.format(head=migrate.HEAD), encoding="utf-8")
     monkeypatch.setattr(migrate, "FOLDER", folder)
-    monkeypatch.setattr(migrate, "HEAD", "8888")
+    monkeypatch.setattr(migrate, "HEAD", "9999")
 
 
 def columns(store: Store) -> set[str]:
@@ -46,7 +49,7 @@ def test_the_migrations_make_the_schema_that_the_program_uses(store) -> None:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
 
 
-def test_an_empty_database_of_the_first_schema_is_upgraded(store, database, later_program) -> None:
+def test_an_empty_database_of_an_older_schema_is_upgraded(store, database, later_program) -> None:
     store.close()
     upgraded = Store.open(database)
     assert "motto" in columns(upgraded)
@@ -69,6 +72,21 @@ def test_a_database_with_verdicts_is_upgraded_and_loses_nothing(store, database,
         assert backup is not None
         assert list(backup.records("s")) == before
         backup.close()
+
+
+def test_a_database_of_the_first_schema_is_upgraded_with_what_is_in_it(database, monkeypatch) -> None:
+    monkeypatch.setattr(migrate, "HEAD", "0001")
+    first = Store.open(database)
+    first.create_study(Study("s", PREFERENCE))
+    first.add_prepared("s", [prepare(Item("q", (Turn("user", "?"),), "left", "right"))])
+    before = list(first.records("s"))
+    first.close()
+    monkeypatch.undo()
+    upgraded = Store.open(database)
+    assert list(upgraded.records("s")) == before
+    with upgraded.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    upgraded.close()
 
 
 def test_opening_again_changes_nothing_and_makes_no_backup(store, database) -> None:

@@ -30,7 +30,7 @@ def test_an_item_comes_back_as_it_was_imported(store, make_study):
 def test_an_item_belongs_to_its_study(store, make_study):
     make_study(2)
     store.create_study(replace(store.study("s"), name="other"))
-    with pytest.raises(StudyError, match="the study 'other' has no item 'q1'"):
+    with pytest.raises(StudyError, match="the study has no item 'q1'"):
         store.item("other", "q1")
     with pytest.raises(StudyError, match="nowhere"):
         store.item("nowhere", "q1")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from exchange.background import Runs
+from exchange.endpoints import Endpoints
 from judge.domain import InputError
 from judge.protocol import list_protocols
 from storage.store import Store
@@ -20,7 +22,7 @@ from ui.page import Settings
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = Settings(list_protocols())
-PUBLIC: set[str] = set()
+PUBLIC = {"next_item", "submit_verdict", "skip_item"}
 
 
 @pytest.fixture
@@ -38,7 +40,9 @@ def free_port():
 
 async def build_two(store):
     # In a running event loop: without one gradio makes loops of its own and never closes them.
-    return build_app(store, SETTINGS), build_app(store, SETTINGS)
+    endpoints = Endpoints(store)
+    runs = Runs(store, endpoints)
+    return build_app(store, SETTINGS, endpoints, runs), build_app(store, SETTINGS, endpoints, runs)
 
 
 def test_only_the_promised_doors_are_public_and_apps_share_nothing(empty):

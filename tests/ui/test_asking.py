@@ -55,7 +55,7 @@ def ask(endpoints, *names, stop_when=lambda asked: False):
 
     async def work():
         stop, stages, last = asyncio.Event(), [], []
-        async for asked in ask_judges(endpoints, names, PROMPT, PROTOCOL, stop):
+        async for asked in ask_judges(endpoints.connect, names, PROMPT, PROTOCOL, stop):
             stages.append([len(each.text) for each in asked])
             last = [replace(each) for each in asked]
             if stop_when(asked):
@@ -123,7 +123,7 @@ def test_what_a_judge_says_is_shown_and_runs_nothing(ended):
 
 def run_page(endpoints, sqlite, *names, text=TEXT):
     page = Playground({PROTOCOL.name: PROTOCOL}, list_examples(), sqlite, endpoints)
-    visitor = SimpleNamespace(session_hash="me")
+    visitor = SimpleNamespace(session_hash="me", username=None, cookies={"accord_visitor": "1"})
 
     async def work():
         return [step async for step in page.run(visitor, *names, PROTOCOL.name, PROTOCOL.source, text, "AB", "")]
@@ -152,3 +152,14 @@ def test_the_first_judge_is_the_one_that_needs_no_key(endpoints, sqlite):
         ("SmolLM2-135M (demonstration)", EMBEDDED.name)
     ]
     assert "unfit for studies" in show_asked(Asked(EMBEDDED.name, 0.0), PROTOCOL, PROMPT)
+
+
+def test_a_key_that_a_visitor_typed_is_sent_for_them_alone(endpoints, sqlite, server):
+    name = save(endpoints, server)
+    endpoints.give_key(name, "sk-mine", "visitor 1")
+    run_page(endpoints, sqlite, name, "")
+    assert server.requests[-1].headers["authorization"] == "Bearer sk-mine"
+    endpoints.give_key(name, "", "visitor 1")
+    endpoints.give_key(name, "sk-hers", "visitor 2")
+    run_page(endpoints, sqlite, name, "")
+    assert "sk-hers" not in server.requests[-1].headers["authorization"]

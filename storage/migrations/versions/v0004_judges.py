@@ -1,14 +1,14 @@
-"""Servers of models that somebody has given a name."""
+"""Servers of models that somebody has given a name, and what was asked of a run on a page."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "0004"
+down_revision = "0003"
 
 
 def upgrade() -> None:
-    """Add the table; there is no column for a key, because keys are never stored."""
+    """Add a table and two columns; there is none for a key, because keys are never stored."""
     op.create_table(
         "endpoint",
         sa.Column("name", sa.Text(), nullable=False),
@@ -20,3 +20,5 @@ def upgrade() -> None:
         sa.Column("created", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_endpoint"),
     )
+    op.add_column("run", sa.Column("asked", sa.JSON(), nullable=True))
+    op.add_column("run", sa.Column("stopped", sa.Text(), nullable=True))

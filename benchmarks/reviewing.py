@@ -1,0 +1,171 @@
+"""What an annotator waits for: from Enter to the next item painted, and the first page, beside bare Gradio.
+
+python -m benchmarks.reviewing [--full]
+
+The bare page has a button whose event, without a queue, fills two panes with the same markup. All pages are open in
+one browser and measured in turn, so that whatever else the machine does falls on all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from playwright.sync_api import Page, sync_playwright
+
+from judge.domain import Item, Study, Turn
+from judge.protocol import find_protocol, list_protocols
+from storage.imports import prepare
+from storage.store import Store
+from ui.app import build_app
+from ui.markdown import show_markdown
+from ui.page import Settings
+from ui.theme import LAUNCH
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "browser"))
+from install import find_chromium
+
+SIZES = (1_000, 10_000, 100_000) if "--full" in sys.argv else (1_000, 10_000)
+ROUNDS = 40
+LEFT, RIGHT = (
+    "A sentence of the answer with *some* `code`. " * 33,
+    "Another answer, about as long, in **prose**. " * 34,
+)
+
+# Resolves with the milliseconds from now until the text has changed and been painted.
+PAINTED = """([selector, press]) => new Promise((done) => {
+  const place = document.querySelector(selector), before = place.textContent, start = performance.now();
+  const watcher = new MutationObserver(() => {
+    if (place.textContent === before) return;
+    watcher.disconnect();
+    requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - start)));
+  });
+  watcher.observe(place, { childList: true, subtree: true, characterData: true });
+  if (press === "Enter") {
+    for (const key of ["1", "Enter"]) document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  } else document.querySelector(press).click();
+})"""
+
+
+def free_port() -> int:
+    """Return a port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def launch(make: Callable[[], gr.Blocks]) -> str:
+    """Serve an app from this process and return its address."""
+
+    async def start() -> str:
+        blocks = make()
+        port = free_port()
+        blocks.launch(**LAUNCH, server_name="127.0.0.1", server_port=port, prevent_thread_lock=True, quiet=True)
+        return f"http://127.0.0.1:{port}"
+
+    return asyncio.run(start())
+
+
+def bare_app() -> gr.Blocks:
+    """Return two panes and a button that fills them, and nothing else."""
+    count = 0
+
+    def fill() -> tuple[str, str]:
+        nonlocal count
+        count += 1
+        return f"{count} {left}", f"{count} {right}"
+
+    left, right = show_markdown(LEFT), show_markdown(RIGHT)
+    with gr.Blocks(analytics_enabled=False) as blocks:
+        with gr.Row():
+            panes = [gr.HTML(elem_id="left"), gr.HTML(elem_id="right")]
+        gr.Button("Next", elem_id="next").click(fill, None, panes, queue=False, show_progress="hidden")
+    return blocks
+
+
+def empty_app() -> gr.Blocks:
+    """Return a page with one line."""
+    with gr.Blocks(analytics_enabled=False) as blocks:
+        gr.HTML("<p id='there'>There is nothing here.</p>")
+    return blocks
+
+
+def study_app(folder: Path, size: int) -> gr.Blocks:
+    """Return Accord over a study of this many items."""
+    store = Store.open(f"sqlite:///{folder / f'{size}.db'}")
+    store.create_study(Study("s", find_protocol("wildbench-pairwise").version, wanted=1))
+    for start in range(0, size, 5_000):
+        made = [
+            Item(f"q{n}", (Turn("user", f"Question {n}?"),), f"{n} {LEFT}", f"{n} {RIGHT}", checklist=("Is it right?",))
+            for n in range(start, min(size, start + 5_000))
+        ]
+        store.add_prepared("s", [prepare(item) for item in made])
+    return build_app(store, Settings(list_protocols()))
+
+
+def measure(pages: dict[str, tuple[Page, list[str]]]) -> dict[str, float]:
+    """Return each page's median time from the press to the paint, all measured in turn."""
+    times: dict[str, list[float]] = {name: [] for name in pages}
+    for number in range(ROUNDS + 3):
+        for name, (page, how) in pages.items():
+            took = page.evaluate(PAINTED, how)
+            if number >= 3:  # the first ones warm caches up
+                times[name].append(took)
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def load_times(browser: Any, addresses: dict[str, tuple[str, str]]) -> dict[str, float]:
+    """Return the median time to a first, cold sight of each page."""
+    times: dict[str, list[float]] = {name: [] for name in addresses}
+    for _ in range(7):
+        for name, (address, selector) in addresses.items():
+            context = browser.new_context()
+            page = context.new_page()
+            page.goto(address, wait_until="commit")
+            page.wait_for_selector(selector)
+            times[name].append(page.evaluate("performance.now()"))
+            context.close()
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def main() -> None:
+    """Print the medians and their ratios."""
+    with tempfile.TemporaryDirectory() as folder:
+        studies = {size: launch(lambda size=size: study_app(Path(folder), size)) for size in SIZES}  # type: ignore[misc]
+        bare, empty = launch(bare_app), launch(empty_app)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
+            pages: dict[str, tuple[Page, list[str]]] = {}
+            for size, address in studies.items():
+                page = browser.new_page()
+                page.goto(f"{address}/?study=s&annotator=ana")
+                page.wait_for_selector("#review[data-state=open]")
+                pages[f"Review, {size:,} items"] = (page, [".question-text", "Enter"])
+            page = browser.new_page()
+            page.goto(bare)
+            page.wait_for_selector("#next")
+            pages["bare Gradio event"] = (page, ["#right", "#next"])
+            painted = measure(pages)
+            first = next(iter(studies.values()))
+            loads = load_times(
+                browser,
+                {
+                    "Review, first page": (f"{first}/?study=s&annotator=bea", "#review[data-state=open]"),
+                    "empty Gradio page": (empty, "#there"),
+                },
+            )
+            browser.close()
+    for table, against in ((painted, "bare Gradio event"), (loads, "empty Gradio page")):
+        for name, took in table.items():
+            print(f"{name:<28} {took:8.0f} ms   {took / table[against]:.2f}×")
+
+
+if __name__ == "__main__":
+    main()
