@@ -268,6 +268,16 @@ class Store:
         with self.reading() as connection:
             return ratings.item_bodies(connection, studies.get_study(connection, study).id, positions)
 
+    def item(self, study: str, name: str) -> Item:
+        """Return the item of this name as it was imported."""
+        with self.reading() as connection:
+            return run_reads.find_item(connection, studies.get_study(connection, study).id, name)[1]
+
+    def first_names(self, study: str, count: int) -> list[str]:
+        """Return the names of a study's first items, in the order of the import."""
+        with self.reading() as connection:
+            return reads.first_names(connection, studies.get_study(connection, study).id, count)
+
     def all_verdicts(self, study: str) -> Iterator[dict[str, Any]]:
         """Yield every verdict ever stored for a study, superseded ones too."""
         with self.reading() as connection:

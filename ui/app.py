@@ -13,9 +13,10 @@ from exchange.background import Runs
 from exchange.endpoints import Endpoints
 from judge.domain import InputError
 from storage.store import Store
+from ui.examples import list_examples
 from ui.judges import Judges
 from ui.page import Page, Settings, open_door, put_header
-from ui.playground import Playground, list_examples
+from ui.playground import Playground
 from ui.review import Review
 from ui.settings import SettingsPage
 from ui.studies import Studies
@@ -35,7 +36,7 @@ def build_app(
         Review(store, endpoints),
         Judges(store, endpoints, runs),
         Studies(store, settings),
-        Playground(settings.protocols, list_examples()),
+        Playground(settings.protocols, list_examples(), store, endpoints),
         SettingsPage(endpoints),
     ]
 
