@@ -5,7 +5,7 @@ ENV := .venv
 BIN := $(ENV)/bin
 CODE := app.py terminal.py terminal_statistics.py judge agreement storage exchange ui tests benchmarks
 
-.PHONY: run test check soak bench lock clean
+.PHONY: run test check soak coverage bench lock clean
 
 run: $(ENV)/.ready ## Start the app and print its address
 	$(BIN)/python app.py serve
@@ -21,8 +21,11 @@ check: $(ENV)/.ready-dev
 soak: $(ENV)/.ready-dev ## The load and fault tests at full size: many minutes
 	ACCORD_SOAK=full $(BIN)/python -m pytest tests/storage/test_load.py tests/exchange/test_judging.py -k 'load or killed'
 
-bench: $(ENV)/.ready ## The benchmarks, as ratios in one run
-	for name in start reading storing judging; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+coverage: $(ENV)/.ready-dev ## How often the intervals hold the truth, by simulation: some minutes
+	PYTHONPATH=. $(BIN)/python tests/agreement/simulation.py
+
+bench: $(ENV)/.ready-dev ## The benchmarks, as ratios in one run
+	for name in start reading storing judging agreement; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 lock: $(BIN)/uv ## Write the exact versions that everyone installs
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements.txt

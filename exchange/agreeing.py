@@ -12,7 +12,7 @@ import numpy as np
 
 from agreement.categories import IntArray
 from agreement.intraclass import intraclass_correlation
-from agreement.many import compare_every_pair, count_labels, describe_raters, gwet_many
+from agreement.many import compare_every_pair, count_labels, describe_raters, gwet_together
 from agreement.two_way import alpha_two_way
 from exchange.annotators import describe_rater
 from exchange.cross_scale import check_across_scales
@@ -117,7 +117,7 @@ def count_flow(panel: Panel) -> dict[str, Any]:
     codes, ratings = panel.declared, panel.ratings
     people, judges = list(panel.humans), list(panel.judges)
     by_judge = np.isin(ratings.rater, judges)
-    judged = np.unique(ratings.item[by_judge]).size
+    judged = np.count_nonzero(np.bincount(ratings.item[by_judge], minlength=1))
     readable = (codes[:, judges] >= 0).any(axis=1)
     labelled = (codes[:, people] >= 0).any(axis=1)
     twice = (codes[:, people] >= 0).sum(axis=1) >= 2
@@ -165,8 +165,7 @@ def describe_group(panel: Panel, members: tuple[int, ...]) -> dict[str, Any]:
         "n_items": int((counts.sum(axis=1) >= 2).sum()),
         "raters": len(members),
         **estimates(describe_raters(counts, categories, sampling, panel.cluster)),
-        "ac1": gwet_many(counts, nominal, sampling, panel.cluster).as_dict(),
-        "ac2": gwet_many(counts, quadratic, sampling, panel.cluster).as_dict(),
+        **estimates(gwet_together(counts, {"ac1": nominal, "ac2": quadratic}, sampling, panel.cluster)),
         "mean_kappa": {"why": ONLY_A_MEAN, **matrix.mean.as_dict()},
         "mean_kappa_by_overlap": {"why": ONLY_A_MEAN, **matrix.weighted_mean.as_dict()},
     }
