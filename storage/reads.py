@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, bindparam, exists, select
 
 from judge.domain import GivenVerdict, Progress
-from storage.schema import calls, events, items, progress, raters, verdicts
+from storage.schema import calls, events, items, progress, raters, remarks, verdicts
 from storage.verdicts import WITHDRAWN
 
 CHUNK = 500
@@ -106,6 +106,20 @@ def all_calls(connection: Connection, study_id: int) -> Iterator[dict[str, Any]]
         .order_by(calls.c.id)
     )
     yield from _told(connection, wanted, ("study_id", "item_id", "rater_id"))
+
+
+def all_remarks(connection: Connection, study_id: int) -> Iterator[dict[str, Any]]:
+    """Yield every remark on a study's items, oldest first."""
+    judge = raters.alias("judge")
+    wanted = (
+        select(remarks, raters.c.name.label("rater"), judge.c.name.label("judge"), items.c.name.label("item"))
+        .join(raters, raters.c.id == remarks.c.rater_id)
+        .join(judge, judge.c.id == remarks.c.judge_id, isouter=True)
+        .join(items, items.c.id == remarks.c.item_id)
+        .where(remarks.c.study_id == study_id)
+        .order_by(remarks.c.id)
+    )
+    yield from _told(connection, wanted, ("study_id", "item_id", "rater_id", "judge_id"))
 
 
 def _told(connection: Connection, wanted: Select[Any], hidden: tuple[str, ...]) -> Iterator[dict[str, Any]]:

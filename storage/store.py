@@ -288,6 +288,11 @@ class Store:
         with self.reading() as connection:
             yield from reads.all_calls(connection, studies.get_study(connection, study).id)
 
+    def remarks(self, study: str) -> Iterator[dict[str, Any]]:
+        """Yield every remark on a study's items."""
+        with self.reading() as connection:
+            yield from reads.all_remarks(connection, studies.get_study(connection, study).id)
+
     def progress(self, study: str) -> dict[str, Progress]:
         """Return how far each human rater has come."""
         with self.reading() as connection:
