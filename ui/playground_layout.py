@@ -103,11 +103,11 @@ def put_controls(
 ) -> Controls:
     """Put the components on the page, already showing the first protocol and item."""
     order, drafts = gr.State(start.shown.order), gr.State({})
-    with gr.Row(elem_id="top", elem_classes="choices"):
+    with gr.Row(elem_id="top"):
         top = _put_top(protocols, examples, start)
     notice = gr.HTML("", apply_default_css=False, visible=False, elem_id="notice")
     versions = gr.HTML("", apply_default_css=False, visible=False, elem_id="versions")
-    with gr.Row(elem_classes="panes", equal_height=False):
+    with gr.Row(elem_id="bench", equal_height=False):
         with gr.Column(scale=6, min_width=320, elem_id="left"):
             prompt = gr.HTML(start.prompt, apply_default_css=False, js_on_load=SCRIPT, elem_id="prompt")
         with gr.Column(scale=6, min_width=320, elem_id="work", elem_classes="tab-group"):
