@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, func, insert, select, union
+from sqlalchemy import BindParameter, Connection, bindparam, func, insert, select, union
 
 from judge.domain import StudyError
 from storage.desk import Remark
@@ -15,19 +15,14 @@ from storage.raters import rater_id_of
 from storage.reads import current_verdicts
 from storage.schema import calls, facts, items, raters, remarks, verdicts
 
-_STUDY = bindparam("study")
+_STUDY: BindParameter[int] = bindparam("study")
 _NEWEST = select(func.max(verdicts.c.id)).where(verdicts.c.study_id == _STUDY)
 _TAGS = select(facts.c.tags).where(facts.c.study_id == _STUDY).distinct()
 _MODELS = union(
     *(select(side).where(facts.c.study_id == _STUDY, side.is_not(None)) for side in (facts.c.model_a, facts.c.model_b))
 )
-_PEOPLE = (
-    select(raters.c.name)
-    .where(
-        raters.c.kind == "human",
-        raters.c.id.in_(select(verdicts.c.rater_id).where(verdicts.c.study_id == _STUDY)),
-    )
-    .order_by(raters.c.name)
+_RATERS = select(raters.c.kind, raters.c.name).where(
+    raters.c.id.in_(select(verdicts.c.rater_id).where(verdicts.c.study_id == _STUDY))
 )
 _ITEM = select(items.c.id).where(items.c.study_id == _STUDY, items.c.name == bindparam("item"))
 _SURE = (
@@ -62,11 +57,12 @@ _CAUSES = (
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a study's verdicts can be filtered by."""
+    """What a study's verdicts can be filtered by, and whose they are."""
 
     tags: tuple[str, ...]
     models: tuple[str, ...]
     annotators: tuple[str, ...]
+    judges: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +90,13 @@ def newest_verdict(connection: Connection, study_id: int) -> int:
 
 
 def list_choices(connection: Connection, study_id: int) -> Choices:
-    """Return every tag, model and annotator of a study, each by name."""
+    """Return every tag, model and rater of a study, each by name."""
     asked = {"study": study_id}
     tags = {tag for text in connection.execute(_TAGS, asked).scalars() for tag in json.loads(text)}
     models = connection.execute(_MODELS, asked).scalars()
-    return Choices(
-        tuple(sorted(tags)), tuple(sorted(models)), tuple(sorted(connection.execute(_PEOPLE, asked).scalars()))
-    )
+    given = sorted((row.kind, row.name) for row in connection.execute(_RATERS, asked))
+    people, judges = (tuple(name for kind, name in given if kind == wanted) for wanted in ("human", "judge"))
+    return Choices(tuple(sorted(tags)), tuple(sorted(models)), people, judges)
 
 
 def judge_certainty(connection: Connection, study_id: int, judge: str) -> dict[int, Certainty]:
@@ -112,10 +108,9 @@ def judge_certainty(connection: Connection, study_id: int, judge: str) -> dict[i
     return found
 
 
-def remark_on_item(  # noqa: PLR0913 (what a remark without a claim has)
-    connection: Connection, study_id: int, item: str, rater: str, remark: Remark, now: datetime
-) -> None:
-    """Keep a researcher's remark on an item that they need not have annotated."""
+def remark_on_item(connection: Connection, place: tuple[int, str], rater: str, remark: Remark, now: datetime) -> None:
+    """Keep a researcher's remark on a study's item, which they need not have annotated."""
+    study_id, item = place
     item_id = connection.execute(_ITEM, {"study": study_id, "item": item}).scalar()
     if item_id is None:
         raise StudyError(f"there is no item {item!r} in this study")

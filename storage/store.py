@@ -241,7 +241,7 @@ class Store:
 
         def work(connection: Connection) -> None:
             row = studies.get_study(connection, study)
-            opinions.remark_on_item(connection, row.id, item, rater, remark, self.clock())
+            opinions.remark_on_item(connection, (row.id, item), rater, remark, self.clock())
 
         self._write(work)
 

@@ -30,8 +30,8 @@ def filled(store):
     return store
 
 
-def test_every_tag_model_and_annotator_can_be_chosen_and_no_judge(filled):
-    assert filled.choices("s") == Choices(("x", "y"), ("m1", "m2"), ("ana", "zoe"))
+def test_every_tag_model_and_rater_can_be_chosen(filled):
+    assert filled.choices("s") == Choices(("x", "y"), ("m1", "m2"), ("ana", "zoe"), ("j",))
     with pytest.raises(StudyError):
         filled.choices("nonesuch")
 
