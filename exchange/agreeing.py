@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -187,13 +188,18 @@ def list_cell(
 
 
 def list_disagreements(store: Store, study: str, options: Options, judge: str) -> list[dict[str, Any]]:
-    """Return the items on which a judge and the people's consensus differ, the furthest apart first."""
+    """Return the items on which a judge and the people's consensus differ.
+
+    The furthest apart come first, and of those the ones of which the judge was surest, as far as that is known.
+    """
     panel = make_panel(read_source(store, study, options), options)
     people, model = _codes_of(panel, CONSENSUS), _codes_of(panel, judge)
     differ = np.flatnonzero((people >= 0) & (model >= 0) & (people != model))
     values = panel.categories.array
     apart = np.abs(values[people[differ]] - values[model[differ]])
-    rank = np.argsort(-apart, kind="stable")
+    position, sure = panel.ratings.facts.position, _rank_certainty(store, study, panel, judge)
+    unsure = np.array([sure.get(int(position[place]), math.inf) for place in differ])
+    rank = np.lexsort((unsure, -apart))
     found = _name_items(store, study, panel, differ[rank])
     for entry, place, distance in zip(found, differ[rank], apart[rank], strict=True):
         entry |= {
@@ -202,6 +208,16 @@ def list_disagreements(store: Store, study: str, options: Options, judge: str) -
             "distance": float(distance),
         }
     return found
+
+
+def _rank_certainty(store: Store, study: str, panel: Panel, judge: str) -> dict[int, float]:
+    """Return by position how unsure the judge was: less of the confidence it named, or further from its label."""
+    return {
+        position: -float(known.confidence)
+        if known.confidence is not None
+        else abs((known.soft_score or 0.0) - panel.scale.value(known.label))
+        for position, known in store.judge_certainty(study, judge).items()
+    }
 
 
 def _codes_of(panel: Panel, name: str) -> IntArray:

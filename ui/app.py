@@ -13,6 +13,7 @@ from exchange.background import Runs
 from exchange.endpoints import Endpoints
 from judge.domain import InputError
 from storage.store import Store
+from ui.agreement import Agreement
 from ui.examples import list_examples
 from ui.judges import Judges
 from ui.page import Page, Settings, open_door, put_header
@@ -35,6 +36,7 @@ def build_app(
     pages: list[Page] = [
         Review(store, endpoints),
         Judges(store, endpoints, runs),
+        Agreement(store),
         Studies(store, settings),
         Playground(settings.protocols, list_examples(), store, endpoints),
         SettingsPage(endpoints),
