@@ -39,6 +39,11 @@ def make_theme() -> gr.themes.Base:
         input_shadow="none",
         input_shadow_focus="none",
         button_large_text_weight="700",
+        # Gradio's own blue has less than 4.5:1 under white letters.
+        button_primary_background_fill="#2f6fd6",
+        button_primary_background_fill_dark="#2f6fd6",
+        button_primary_background_fill_hover="#1d51a6",
+        button_primary_background_fill_hover_dark="#1d51a6",
         checkbox_label_text_weight="400",
     )
 

@@ -255,11 +255,16 @@ def test_no_byte_sent_before_the_verdict_tells_what_is_hidden(open_page, served,
         other = served.store.claim_next(name, "XQ-PERSON")
         served.store.save_verdict(other.token, Submission("A++", "XQ-COMMENT"))
     received = []
-    visitor.on("response", received.append)
+
+    def keep(response):  # Playwright asks for a function of Python
+        received.append(response)
+
+    visitor.on("response", keep)
     page = enter(open_page, name, "blind")
     for key in "rdplg":
         page.keyboard.press(key)
-        page.wait_for_load_state("networkidle")
+    expect(page.locator(".prompt-pane pre")).to_be_visible()
+    expect(page.locator("dialog[open]")).to_contain_text("Guidelines")
     page.keyboard.press("Escape")
     ours = [one for one in received if one.url.startswith(served.address) and one.status == 200]
     bodies = {one: one.body() + json.dumps(one.all_headers()).encode() for one in ours}
