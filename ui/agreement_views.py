@@ -159,7 +159,7 @@ def _picker(judges: Sequence[Value], at: int) -> str:
         f'<option value="{place}"{" selected" if place == at else ""}>{escape(judge["name"])}</option>'
         for place, judge in enumerate(judges)
     )
-    return f'<div class="line"><h2>Closer</h2><label>Judge <select data-pick>{options}</select></label></div>'
+    return f'<div class="line"><h2>Closer</h2><label>Judge <select data-pick aria-label="Judge in the cards below">{options}</select></label></div>'
 
 
 def _takes() -> str:

@@ -5,7 +5,7 @@ from importlib.resources import files
 import pytest
 from playwright.sync_api import expect
 
-from judge.domain import Item, Study, Turn
+from judge.domain import GivenVerdict, Item, Study, Turn
 from judge.protocol import find_protocol
 from storage.imports import prepare
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 LOOKS = {"light": (1440, 900), "dark": (1440, 900), "phone": (390, 844)}
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
-PATHS = ["/", "/judges", "/agreement", "/playground", "/settings"]
+PATHS = ["/", "/judges", "/agreement", "/agreement?view=disagreements", "/playground", "/settings"]
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +30,35 @@ def study(served):
     return "axe"
 
 
+@pytest.fixture(scope="module")
+def judged(served):
+    """Return a study with enough verdicts for every card of the agreement page."""
+    version = find_protocol("wildbench-pairwise").version
+    served.store.create_study(Study("axe judged", version))
+    labels = version.scale.labels
+    for n in range(20):
+        item = Item(f"q{n}", (Turn("user", "Which?"),), "left " * (n % 5 + 1), "right", "m1", "m2", tags=(f"t{n % 2}",))
+        people = [GivenVerdict(name, "human", labels[n * at % 5]) for at, name in enumerate(("ana", "ben"), 1)]
+        judges = [
+            GivenVerdict(name, "judge", labels[(n + at) % 5], order="AB", raw="Because.")
+            for at, name in enumerate("jk")
+        ]
+        served.store.add_prepared("axe judged", [prepare(item, [*people, *judges])])
+    return "axe judged"
+
+
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("path", PATHS)
-def test_no_page_has_a_serious_barrier(open_page, study, path, look):
+def test_no_page_has_a_serious_barrier(open_page, study, judged, path, look):
     width, height = LOOKS[look]
     theme = "dark" if look == "dark" else "light"
-    page = open_page(f"{path}?study={study}&annotator=ana&__theme={theme}", width=width, height=height)
+    shown = judged if path.startswith("/agreement") else study
+    asked = f"{'&' if '?' in path else '?'}study={shown}&annotator=ana&__theme={theme}"
+    page = open_page(path + asked, width=width, height=height)
     page.wait_for_load_state("networkidle")
+    if path.startswith("/agreement"):
+        expect(page.locator(".agreement-head")).to_be_visible()
+        page.evaluate("document.querySelectorAll('#agreement details').forEach((part) => { part.open = true; })")
     if path == "/":
         expect(page.locator("#review")).to_have_attribute("data-state", "open")
         page.keyboard.press("p")

@@ -149,7 +149,7 @@ def test_judges_are_sorted_compared_and_picked(open_page, served, study):
     expect(page.locator(".compare [role=status]")).to_contain_text("llama-y minus gpt-x, on the same 30 items")
     page.get_by_label("Second judge").select_option("gpt-x")
     expect(page.locator(".compare [role=status]")).to_contain_text("Choose two different judges.")
-    page.get_by_label("Judge", exact=True).select_option("llama-y")
+    page.get_by_label("Judge in the cards below").select_option("llama-y")
     expect(page.locator("#card-confusion [data-judge='llama-y']")).to_be_visible()
     expect(page.locator("#card-confusion [data-judge='gpt-x']")).to_be_hidden()
     page.reload()
