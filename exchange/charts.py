@@ -34,7 +34,7 @@ class Frame:
 
 
 WIDE = Frame()
-NARROW = Frame(620, 172, 214, 22, 29)  # for a card that shares its row
+NARROW = Frame(620, 182, 206, 24, 29)  # for a card that shares its row
 
 
 @dataclass(frozen=True, slots=True)

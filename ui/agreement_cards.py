@@ -28,7 +28,7 @@ from ui.agreement_parts import (
     show_rater,
 )
 from ui.display import escape
-from ui.notices import show_hint
+from ui.notices import count, show_hint
 
 Value = dict[str, Any]
 STEPS = ("sampled", "judged", "readable", "labelled", "overlapping")
@@ -162,7 +162,11 @@ def _curve(value: Value) -> str:
     meant = (
         "The share of people whom the judge may replace, as its cheapness is worth more; from one half on it passes."
     )
-    figure = show_figure("alt-test", curve_chart(value["judges"], NARROW), show_cells("Curve", heads, rows))
+    if not any(judge["alt_test"]["curve"] for judge in value["judges"]):
+        why = value["judges"][0]["alt_test"]["why"] or "undefined"
+        figure = show_hint(f"There is no answer yet: {why}.")
+    else:
+        figure = show_figure("alt-test", curve_chart(value["judges"], NARROW), show_cells("Curve", heads, rows))
     return show_card("alt-test", "May the judge stand in for a person?", meant, figure)
 
 
@@ -271,7 +275,7 @@ def _pairs(value: Value) -> str:
     rows = [_pair(pair) for pair in value["pairs"]]
     table = show_listing("pairs", show_cells("Every two raters", heads, rows, sorts=True))
     meant = "Each rater against each other one, on the items that both have judged."
-    folded = f"<details><summary>{len(rows)} pairs</summary>{table}</details>"
+    folded = f"<details><summary>{count(len(rows), 'pair')}</summary>{table}</details>"
     return show_card("pairs", "Every two raters", meant, folded, wide=True)
 
 

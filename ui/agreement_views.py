@@ -159,7 +159,8 @@ def _picker(judges: Sequence[Value], at: int) -> str:
         f'<option value="{place}"{" selected" if place == at else ""}>{escape(judge["name"])}</option>'
         for place, judge in enumerate(judges)
     )
-    return f'<div class="line"><h2>Closer</h2><label>Judge <select data-pick>{options}</select></label></div>'
+    choice = f'<select data-pick aria-label="Judge in the cards below">{options}</select>'
+    return f'<div class="line"><h2>Closer</h2><label>Judge {choice}</label></div>'
 
 
 def _takes() -> str:

@@ -5,7 +5,7 @@ from importlib.resources import files
 import pytest
 from playwright.sync_api import expect
 
-from judge.domain import Item, Study, Turn
+from judge.domain import GivenVerdict, Item, Study, Turn
 from judge.protocol import find_protocol
 from storage.imports import prepare
 
@@ -18,6 +18,7 @@ PATHS = {
     "/": "#review[data-state=open]",
     "/judges": "#start",
     "/agreement": ".agreement-head",
+    "/agreement?view=disagreements": ".agreement-head",
     "/studies": "#items-found li",
     "/playground": "#prompt pre",
     "/settings": "#endpoints .endpoint",
@@ -38,13 +39,34 @@ def study(served):
     return "axe"
 
 
+@pytest.fixture(scope="module")
+def judged(served):
+    """Return a study with enough verdicts for every card of the agreement page."""
+    version = find_protocol("wildbench-pairwise").version
+    served.store.create_study(Study("axe judged", version))
+    labels = version.scale.labels
+    for n in range(20):
+        item = Item(f"q{n}", (Turn("user", "Which?"),), "left " * (n % 5 + 1), "right", "m1", "m2", tags=(f"t{n % 2}",))
+        people = [GivenVerdict(name, "human", labels[n * at % 5]) for at, name in enumerate(("ana", "ben"), 1)]
+        judges = [
+            GivenVerdict(name, "judge", labels[(n + at) % 5], order="AB", raw="Because.")
+            for at, name in enumerate("jk")
+        ]
+        served.store.add_prepared("axe judged", [prepare(item, [*people, *judges])])
+    return "axe judged"
+
+
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("path", PATHS)
-def test_no_page_has_a_serious_barrier(open_page, study, path, look):
+def test_no_page_has_a_serious_barrier(open_page, study, judged, path, look):
     width, height = LOOKS[look]
     theme = "dark" if look == "dark" else "light"
-    page = open_page(f"{path}?study={study}&annotator=ana&__theme={theme}", width=width, height=height)
+    shown = judged if path.startswith("/agreement") else study
+    asked = f"{'&' if '?' in path else '?'}study={shown}&annotator=ana&__theme={theme}"
+    page = open_page(path + asked, width=width, height=height)
     page.locator(PATHS[path]).first.wait_for()
+    if path.startswith("/agreement"):
+        page.evaluate("document.querySelectorAll('#agreement details').forEach((part) => { part.open = true; })")
     if path == "/":
         page.keyboard.press("p")
         expect(page.locator(".prompt-pane pre")).to_be_visible()

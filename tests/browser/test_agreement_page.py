@@ -2,7 +2,9 @@
 
 import json
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.parse import parse_qs, quote, urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 from playwright.sync_api import expect
@@ -149,7 +151,7 @@ def test_judges_are_sorted_compared_and_picked(open_page, served, study):
     expect(page.locator(".compare [role=status]")).to_contain_text("llama-y minus gpt-x, on the same 30 items")
     page.get_by_label("Second judge").select_option("gpt-x")
     expect(page.locator(".compare [role=status]")).to_contain_text("Choose two different judges.")
-    page.get_by_label("Judge", exact=True).select_option("llama-y")
+    page.get_by_label("Judge in the cards below").select_option("llama-y")
     expect(page.locator("#card-confusion [data-judge='llama-y']")).to_be_visible()
     expect(page.locator("#card-confusion [data-judge='gpt-x']")).to_be_hidden()
     page.reload()
@@ -186,6 +188,19 @@ def test_no_name_of_a_rater_model_or_tag_runs(open_page, served):
     page.locator(".differ").first.get_by_role("button", name="The judge is wrong").click()
     expect(page.locator("#causes-counted tbody tr")).to_have_count(2)
     assert page.evaluate("window.ran") is None
+
+
+def test_programs_ask_for_the_same_json(served, study):
+    def ask(name):
+        body = json.dumps({"data": [name]}).encode()
+        sent = Request(f"{served.address}/gradio_api/run/agreement", body, {"Content-Type": "application/json"})
+        with urlopen(sent) as answer:
+            return json.load(answer)["data"][0]
+
+    assert ask(study) == agree(served.store, study)
+    with pytest.raises(HTTPError) as refused:
+        ask("nonesuch")
+    assert "nonesuch" in json.load(refused.value)["error"]
 
 
 def test_on_a_phone_nothing_is_wider_than_the_screen(open_page, study):
