@@ -3,12 +3,16 @@
 PYTHON ?= python3
 ENV := .venv
 BIN := $(ENV)/bin
-CODE := app.py terminal.py terminal_statistics.py judge agreement storage exchange ui tests benchmarks
+CODE := app.py terminal.py terminal_statistics.py terminal_examples.py judge agreement storage exchange ui tests benchmarks
 
-.PHONY: run test check soak bench lock clean
+.PHONY: run demo test check soak bench lock clean
 
 run: $(ENV)/.ready ## Start the app and print its address
 	$(BIN)/python app.py serve
+
+demo: $(ENV)/.ready ## Start the app with the example studies, in a database of their own
+	$(BIN)/python app.py demo --database sqlite:///demo.db
+	$(BIN)/python app.py serve --database sqlite:///demo.db
 
 test: check ## Formatting, lint, types and every test
 	$(BIN)/python -m pytest -n 2

@@ -18,6 +18,7 @@ import typer
 from judge.domain import InputError, Verdict
 from judge.protocol import find_protocol, list_protocols
 from terminal import DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
+from terminal_examples import demo
 from terminal_statistics import agreement, plan, verify
 
 app = typer.Typer(
@@ -331,7 +332,7 @@ def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = D
     write(f"{len(changes)} verdicts changed\n")
 
 
-for command in (agreement, plan, verify):
+for command in (agreement, plan, verify, demo):
     app.command()(command)
 
 
