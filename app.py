@@ -364,7 +364,7 @@ def main(arguments: list[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else arguments
     if not words or (words[0].startswith("-") and words[0] not in ("--help", "-h")):
         words = ["serve", *words]
-    app(words, prog_name="python app.py")
+    app(words, prog_name="accord" if Path(sys.argv[0]).stem == "accord" else "python app.py")
 
 
 if __name__ == "__main__":
