@@ -514,4 +514,9 @@ window.addEventListener("popstate", () => {
 window.addEventListener("beforeunload", () => { if (sheet && draft.label && !sheet.own) keepDraft(); });
 
 if (!who()) askName();
-else once(() => load(asked.item ?? ""));
+else {
+  once(async () => {
+    await load(asked.item ?? "");
+    if (sheet) takeTour(page, { made, openPanel });
+  });
+}
