@@ -5,7 +5,7 @@ ENV := .venv
 BIN := $(ENV)/bin
 CODE := app.py terminal.py terminal_statistics.py terminal_examples.py judge agreement storage exchange ui tests benchmarks
 
-.PHONY: run demo test check docs screenshots soak bench lock clean
+.PHONY: run demo test check docs screenshots soak coverage bench lock clean
 
 run: $(ENV)/.ready ## Start the app and print its address
 	$(BIN)/python app.py serve
@@ -25,8 +25,11 @@ check: $(ENV)/.ready-dev
 soak: $(ENV)/.ready-dev ## The load and fault tests at full size: many minutes
 	ACCORD_SOAK=full $(BIN)/python -m pytest tests/storage/test_load.py tests/exchange/test_judging.py -k 'load or killed'
 
+coverage: $(ENV)/.ready-dev ## How often the intervals hold the truth, by simulation: some minutes
+	PYTHONPATH=. $(BIN)/python tests/agreement/simulation.py
+
 bench: $(ENV)/.ready-dev ## The benchmarks, as ratios in one run
-	for name in start reading storing reviewing judging agreeing; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	for name in start reading storing reviewing judging agreement; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 docs: $(ENV)/.ready ## Write docs/commands.md anew from the commands
 	$(BIN)/python tests/commands_page.py

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from agreement.categories import BoolArray, FloatArray, number_clusters
@@ -73,17 +72,24 @@ class BradleyTerry:
 
 def find_components(wins: FloatArray) -> tuple[tuple[int, ...], ...]:
     """Return the strongly connected groups of the graph of who has beaten whom (a tie is half a win each way)."""
-    count, label = connected_components(wins > 0, directed=True, connection="strong")
-    return tuple(tuple(int(model) for model in np.flatnonzero(label == group)) for group in range(count))
+    reach = _reach(wins)
+    together = reach & reach.T
+    first = together.argmax(axis=1)  # the first model of each one's group
+    return tuple(tuple(int(model) for model in np.flatnonzero(first == one)) for one in np.unique(first))
 
 
-def _connected(wins: FloatArray) -> BoolArray:
-    """Return for each matrix of a stack whether everyone is reachable from everyone."""
+def _reach(wins: FloatArray) -> BoolArray:
+    """Return, for each matrix of a stack, who is reachable from whom along wins; everyone from themselves."""
     models = wins.shape[-1]
     reach = ((wins > 0) | np.eye(models, dtype=bool)).astype(np.float64)
     for _ in range(max(1, int(np.ceil(np.log2(max(models, 2)))))):
         reach = (reach @ reach > 0).astype(np.float64)
-    return np.asarray(reach.all(axis=(-2, -1)))
+    return np.asarray(reach > 0)
+
+
+def _connected(wins: FloatArray) -> BoolArray:
+    """Return for each matrix of a stack whether everyone is reachable from everyone."""
+    return np.asarray(_reach(wins).all(axis=(-2, -1)))
 
 
 def fit_strengths(wins: FloatArray, pseudo_game: float = 0.0) -> FloatArray:

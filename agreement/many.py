@@ -6,7 +6,7 @@ fewer ratings. Each coefficient is a function of sums over items, which is what 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -182,32 +182,47 @@ def describe_raters(
     return estimate_all(units, statistics, sampling or Sampling())
 
 
-def _gwet_rows(array: FloatArray, weights: FloatArray) -> FloatArray:
-    agreeing, pairs = _rating_pairs(array, weights)
+def _gwet_rows(array: FloatArray, weightings: Sequence[FloatArray]) -> FloatArray:
+    found = [_rating_pairs(array, weights) for weights in weightings]
+    pairs = found[0][1]
     several = (pairs > 0).astype(np.float64)
-    share = np.where(pairs > 0, agreeing / np.maximum(pairs, 1.0), 0.0)
-    ones = np.ones_like(several)
-    return np.column_stack([share, several, ones, array / array.sum(axis=1, keepdims=True)])
+    shares = [np.where(pairs > 0, agreeing / np.maximum(pairs, 1.0), 0.0) for agreeing, _ in found]
+    return np.column_stack([several, np.ones_like(several), array / array.sum(axis=1, keepdims=True), *shares])
 
 
-def _gwet(sums: FloatArray, weights: FloatArray) -> FloatArray:
-    agreed = divide(sums[..., 0], sums[..., 1])
-    expected = gwet_chance(divide(sums[..., 3:], sums[..., 2:3]), weights)
+def _gwet(sums: FloatArray, weights: FloatArray, place: int) -> FloatArray:
+    k = weights.shape[0]
+    agreed = divide(sums[..., 2 + k + place], sums[..., 0])
+    expected = gwet_chance(divide(sums[..., 2 : 2 + k], sums[..., 1:2]), weights)
     return divide(agreed - expected, 1.0 - expected)
+
+
+def gwet_together(
+    counts: ArrayLike,
+    weightings: Mapping[str, FloatArray],
+    sampling: Sampling | None = None,
+    cluster: IntArray | None = None,
+) -> dict[str, Estimate]:
+    """Return Gwet's coefficient under each of several weights, all from the same resamples."""
+    array = np.asarray(counts)
+    if not (array.sum(axis=1) >= 2).any():
+        return dict.fromkeys(weightings, undefined(NO_PAIRS, int((array.sum(axis=1) > 0).sum())))
+    units = _units(array, 1, partial(_gwet_rows, weightings=list(weightings.values())), cluster)
+    if np.count_nonzero(array.sum(axis=0)) == 1:
+        why = "single category: 1 by the formula, no interval"
+        return dict.fromkeys(weightings, Estimate(1.0, n=units.n, clusters=units.clusters, why=why))
+    statistics = {
+        name: Statistic(partial(_gwet, weights=weights, place=place), "percentile", NO_PAIRS, (-np.inf, 1.0))
+        for place, (name, weights) in enumerate(weightings.items())
+    }
+    return estimate_all(units, statistics, sampling or Sampling())
 
 
 def gwet_many(
     counts: ArrayLike, weights: FloatArray, sampling: Sampling | None = None, cluster: IntArray | None = None
 ) -> Estimate:
     """Return Gwet's AC1/AC2 for many raters: agreement over items with two ratings, chance over items with one."""
-    array = np.asarray(counts)
-    if not (array.sum(axis=1) >= 2).any():
-        return undefined(NO_PAIRS, int((array.sum(axis=1) > 0).sum()))
-    units = _units(array, 1, partial(_gwet_rows, weights=weights), cluster)
-    if np.count_nonzero(array.sum(axis=0)) == 1:
-        return Estimate(1.0, n=units.n, clusters=units.clusters, why="single category: 1 by the formula, no interval")
-    statistic = Statistic(partial(_gwet, weights=weights), "percentile", NO_PAIRS, (-np.inf, 1.0))
-    return estimate(units, statistic, sampling or Sampling())
+    return gwet_together(counts, {"it": weights}, sampling, cluster)["it"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ STUDY = quote("Example: WildBench")
 SHAPES = {"wide": (1440, 900), "phone": (390, 844)}
 # What tells that a page is there: an element that its study's data fills.
 PAGES = {"review": ("/", ".question-text *"), "agreement": ("/agreement", ".agreement-head")}
-COLOURS = 96  # text on plain ground needs no more, and a picture stays under 200 kB
+COLOURS = 224  # text on plain ground needs no more, and a picture stays under 200 kB
 
 
 def take(browser: Browser, address: str, name: str, ready: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -12,7 +13,7 @@ import numpy as np
 
 from agreement.categories import IntArray
 from agreement.intraclass import intraclass_correlation
-from agreement.many import compare_every_pair, count_labels, describe_raters, gwet_many
+from agreement.many import compare_every_pair, count_labels, describe_raters, gwet_together
 from agreement.two_way import alpha_two_way
 from exchange.annotators import describe_rater
 from exchange.cross_scale import check_across_scales
@@ -117,7 +118,7 @@ def count_flow(panel: Panel) -> dict[str, Any]:
     codes, ratings = panel.declared, panel.ratings
     people, judges = list(panel.humans), list(panel.judges)
     by_judge = np.isin(ratings.rater, judges)
-    judged = np.unique(ratings.item[by_judge]).size
+    judged = np.count_nonzero(np.bincount(ratings.item[by_judge], minlength=1))
     readable = (codes[:, judges] >= 0).any(axis=1)
     labelled = (codes[:, people] >= 0).any(axis=1)
     twice = (codes[:, people] >= 0).sum(axis=1) >= 2
@@ -165,8 +166,7 @@ def describe_group(panel: Panel, members: tuple[int, ...]) -> dict[str, Any]:
         "n_items": int((counts.sum(axis=1) >= 2).sum()),
         "raters": len(members),
         **estimates(describe_raters(counts, categories, sampling, panel.cluster)),
-        "ac1": gwet_many(counts, nominal, sampling, panel.cluster).as_dict(),
-        "ac2": gwet_many(counts, quadratic, sampling, panel.cluster).as_dict(),
+        **estimates(gwet_together(counts, {"ac1": nominal, "ac2": quadratic}, sampling, panel.cluster)),
         "mean_kappa": {"why": ONLY_A_MEAN, **matrix.mean.as_dict()},
         "mean_kappa_by_overlap": {"why": ONLY_A_MEAN, **matrix.weighted_mean.as_dict()},
     }
@@ -188,13 +188,18 @@ def list_cell(
 
 
 def list_disagreements(store: Store, study: str, options: Options, judge: str) -> list[dict[str, Any]]:
-    """Return the items on which a judge and the people's consensus differ, the furthest apart first."""
+    """Return the items on which a judge and the people's consensus differ.
+
+    The furthest apart come first, and of those the ones of which the judge was surest, as far as that is known.
+    """
     panel = make_panel(read_source(store, study, options), options)
     people, model = _codes_of(panel, CONSENSUS), _codes_of(panel, judge)
     differ = np.flatnonzero((people >= 0) & (model >= 0) & (people != model))
     values = panel.categories.array
     apart = np.abs(values[people[differ]] - values[model[differ]])
-    rank = np.argsort(-apart, kind="stable")
+    position, sure = panel.ratings.facts.position, _rank_certainty(store, study, panel, judge)
+    unsure = np.array([sure.get(int(position[place]), math.inf) for place in differ])
+    rank = np.lexsort((unsure, -apart))
     found = _name_items(store, study, panel, differ[rank])
     for entry, place, distance in zip(found, differ[rank], apart[rank], strict=True):
         entry |= {
@@ -203,6 +208,16 @@ def list_disagreements(store: Store, study: str, options: Options, judge: str) -
             "distance": float(distance),
         }
     return found
+
+
+def _rank_certainty(store: Store, study: str, panel: Panel, judge: str) -> dict[int, float]:
+    """Return by position how unsure the judge was: less of the confidence it named, or further from its label."""
+    return {
+        position: -float(known.confidence)
+        if known.confidence is not None
+        else abs((known.soft_score or 0.0) - panel.scale.value(known.label))
+        for position, known in store.judge_certainty(study, judge).items()
+    }
 
 
 def _codes_of(panel: Panel, name: str) -> IntArray:

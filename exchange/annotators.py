@@ -29,7 +29,7 @@ def describe_rater(panel: Panel, place: int) -> dict[str, Any]:
         "name": rater.name,
         "kind": rater.kind,
         "verdicts": int(status[0]),
-        "missing": panel.size - int(np.unique(ratings.item[first]).size),
+        "missing": panel.size - int(np.count_nonzero(np.bincount(ratings.item[first], minlength=1))),
         **{name: int(count) for name, count in zip(STATUSES[1:], status[1:], strict=True)},
         "repeats": int(ratings.repeat[rows].sum()),
         "orders": {"AB": int((order == 0).sum()), "BA": int((order == 1).sum()), "unknown": int((order < 0).sum())},
@@ -66,7 +66,7 @@ def measure_position(panel: Panel, place: int) -> FirstPosition:
     ahead = ratings.order[rows] == 0
     balanced = min(ahead.mean(), 1.0 - ahead.mean()) >= LEAST_SHARE_OF_AN_ORDER
     items = ratings.item[rows]
-    alone = panel.cluster is None and np.unique(items).size == items.size
+    alone = panel.cluster is None and np.bincount(items).max() == 1
     cluster = None if alone else items if panel.cluster is None else panel.cluster[items]
     verdicts = panel.coarse(ratings.code[rows]), ahead
     return measure_first_position(verdicts, panel.categories, panel.sampling, cluster, balanced=bool(balanced))

@@ -41,6 +41,7 @@ def write_bundle(store: Store, name: str, target: IO[bytes]) -> dict[str, str]:
         "verdicts.jsonl": map(_line, store.all_verdicts(name)),
         "verdicts.csv": csv_lines(long_rows(store, name)),
         "codebook.md": [codebook()],
+        "remarks.jsonl": map(_line, store.remarks(name)),
         "events.jsonl": map(_line, store.events(name)),
         "agreement.json": [json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False) + "\n"],
         "report.html": [write_report(found)],

@@ -16,11 +16,25 @@ from exchange.sentences import told
 
 SIDE_A = "var(--side-a,#2f6fd6)"
 SIDE_B = "var(--side-b,#b35a00)"
-WIDTH = 900
 ROW = 30
-LEFT, RIGHT, TOP, BOTTOM = 200, 330, 6, 34
+TOP, BOTTOM = 6, 34
 HEADING = 28
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The width of a chart, the room for names and for what stands beside, and how many characters fit in each."""
+
+    width: int = 900
+    left: int = 200
+    right: int = 330
+    name: int = 24
+    beside: int = 42
+
+
+WIDE = Frame()
+NARROW = Frame(620, 172, 214, 22, 29)  # for a card that shares its row
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +47,23 @@ class Row:
     note: str = ""
 
 
-def interval_chart(title: str, rows: Sequence[Row], *, reference: float | None = None, percent: bool = False) -> str:
+def interval_chart(
+    title: str,
+    rows: Sequence[Row],
+    *,
+    reference: float | None = None,
+    percent: bool = False,
+    frame: Frame = WIDE,
+) -> str:
     """Return points with intervals on one axis, a dashed line at the reference; what is undefined is a dash."""
     low, high = _domain(rows, reference)
     height = TOP + ROW * len(rows) + BOTTOM
-    across = WIDTH - LEFT - RIGHT
+    across = frame.width - frame.left - frame.right
 
     def x(value: float) -> float:
-        return LEFT + across * (value - low) / (high - low)
+        return frame.left + across * (value - low) / (high - low)
 
-    parts = [_axis(low, high, height, x, percent)]
+    parts = [_axis((low, high), height, x, percent)]
     if reference is not None and low <= reference <= high:
         parts.append(_line(x(reference), TOP, x(reference), height - BOTTOM, "stroke-dasharray:4 4;opacity:.6"))
     described = []
@@ -51,8 +72,8 @@ def interval_chart(title: str, rows: Sequence[Row], *, reference: float | None =
         shown = told(dict(row.estimate), percent=percent)
         why = row.estimate.get("why") or ""
         described.append(f"{row.name}: {shown}{f' ({why})' if row.estimate['value'] is None else ''}")
-        parts.append(_row(row, y, x, shown, why))
-    return _svg(title, "; ".join(described), height, "".join(parts))
+        parts.append(_row(row, (x, y), (shown, why), frame))
+    return _svg(title, "; ".join(described), height, "".join(parts), frame.width)
 
 
 def _domain(rows: Sequence[Row], reference: float | None) -> tuple[float, float]:
@@ -63,9 +84,9 @@ def _domain(rows: Sequence[Row], reference: float | None) -> tuple[float, float]
     return low - room, high + room
 
 
-def _row(row: Row, y: float, x: Any, shown: str, why: str) -> str:
-    made = row.estimate
-    parts = [_text(LEFT - 12, y + 5, f"{_MARKS[row.kind]}{row.name}", "end", limit=24)]
+def _row(row: Row, place: tuple[Any, float], told_as: tuple[str, str], frame: Frame) -> str:
+    made, (x, y), (shown, why) = row.estimate, place, told_as
+    parts = [_text(frame.left - 12, y + 5, f"{_MARKS[row.kind]}{row.name}", "end", limit=frame.name)]
     tip = escape(f"{row.name}: {shown}{f' ({why})' if why else ''}, n = {made.get('n', 0)}")
     if made["value"] is not None:
         inner = ""
@@ -74,7 +95,8 @@ def _row(row: Row, y: float, x: Any, shown: str, why: str) -> str:
         inner += _point(row.kind, x(made["value"]), y)
         parts.append(f"<g><title>{tip}</title>{inner}</g>")
     beside = f"{shown} {row.note or (why if made['value'] is None else '')}"
-    parts.append(f"<g><title>{tip}</title>{_text(WIDTH - RIGHT + 12, y + 5, beside, 'start', limit=42)}</g>")
+    at = frame.width - frame.right + 12
+    parts.append(f"<g><title>{tip}</title>{_text(at, y + 5, beside, 'start', limit=frame.beside)}</g>")
     return "".join(parts)
 
 
@@ -87,7 +109,7 @@ def _point(kind: str, x: float, y: float) -> str:
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" style="fill:currentColor"/>'
 
 
-def ceiling_chart(judges: Sequence[Mapping[str, Any]]) -> str:
+def ceiling_chart(judges: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str:
     """Return people with each other on top and each judge with people below, the gap at the right."""
     if not judges:
         return interval_chart("People with each other, and judges with people", [])
@@ -95,29 +117,33 @@ def ceiling_chart(judges: Sequence[Mapping[str, Any]]) -> str:
     rows = [Row("people with each other", "human", first["human_ceiling"])]
     for judge in judges:
         gap = told(judge["gap"])
-        rows.append(Row(judge["name"], "judge", judge["leave_one_out"], f"gap {gap}" if gap != "–" else ""))
+        note = f"gap {gap}" if gap != "–" and frame is WIDE else ""
+        rows.append(Row(judge["name"], "judge", judge["leave_one_out"], note))
     reference = first["human_ceiling"]["value"]
     title = f"Agreement ({first['statistic'].replace('_', ' ')}): people with each other, and judges with people"
-    return interval_chart(title, rows, reference=reference)
+    if frame is NARROW:
+        title = f"Agreement ({first['statistic'].replace('_', ' ')})"
+    return interval_chart(title, rows, reference=reference, frame=frame)
 
 
-def position_chart(raters: Sequence[Mapping[str, Any]]) -> str:
+def position_chart(raters: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str:
     """Return how often the response shown first wins, for people and judges alike, against one half."""
     rows = [Row(r["name"], r["kind"], r["position"]["first_position_rate"]) for r in raters if r.get("position")]
-    return interval_chart("The response shown first wins", rows, reference=0.5, percent=True)
+    return interval_chart("The response shown first wins", rows, reference=0.5, percent=True, frame=frame)
 
 
-def length_chart(judges: Sequence[Mapping[str, Any]]) -> str:
+def length_chart(judges: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str:
     """Return how often the longer response wins, each judge above the people on the same items."""
     rows = []
     for judge in judges:
         difference = told(judge["length"]["difference"], percent=True)
-        rows.append(Row(judge["name"], "judge", judge["length"]["judge"], f"gap {difference}"))
+        note = f"gap {difference}" if frame is WIDE else ""
+        rows.append(Row(judge["name"], "judge", judge["length"]["judge"], note))
         rows.append(Row("people, same items", "human", judge["length"]["human"]))
-    return interval_chart("The longer response wins", rows, reference=0.5, percent=True)
+    return interval_chart("The longer response wins", rows, reference=0.5, percent=True, frame=frame)
 
 
-def corrected_chart(judge: Mapping[str, Any], percent: bool = True) -> str:
+def corrected_chart(judge: Mapping[str, Any], percent: bool = True, frame: Frame = WIDE) -> str:
     """Return the corrected win rate (or mean score) beside the people's and the judge's own."""
     made = judge["corrected_win_rate"]
     rows = [
@@ -125,10 +151,10 @@ def corrected_chart(judge: Mapping[str, Any], percent: bool = True) -> str:
         Row("people only", "human", made["human_only"]),
         Row("judge only (biased)", "judge", made["judge_only"]),
     ]
-    return interval_chart(f"{judge['name']}: {made['of']}", rows, percent=percent)
+    return interval_chart(f"{judge['name']}: {made['of']}", rows, percent=percent, frame=frame)
 
 
-def strength_chart(models: Sequence[Mapping[str, Any]]) -> str:
+def strength_chart(models: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str:
     """Return Bradley-Terry strengths, strongest first, with their intervals of ranks."""
     known = sorted(models, key=lambda model: -(model["bradley_terry"]["value"] or 0.0))
 
@@ -137,7 +163,7 @@ def strength_chart(models: Sequence[Mapping[str, Any]]) -> str:
         return f"rank {found[0]}–{found[1]}" if found else ""
 
     rows = [Row(model["name"], "none", model["bradley_terry"], rank(model)) for model in known]
-    return interval_chart("Bradley–Terry strengths", rows, reference=0.0)
+    return interval_chart("Bradley–Terry strengths", rows, reference=0.0, frame=frame)
 
 
 def confusion_chart(
@@ -149,7 +175,7 @@ def confusion_chart(
     """
     cell, left, top = 74, 120, 32
     size = len(labels)
-    width, height = max(left + cell * size + 20, 600), top + cell * size * 0.62 + 6
+    width, height = max(left + cell * size + 20, 620), top + cell * size * 0.62 + 6
     parts = []
     described = []
     for row, name in enumerate(labels):
@@ -162,7 +188,10 @@ def confusion_chart(
             tip = f"{names[0]} {name}, {names[1]} {labels[column]}: {count} ({share:.0%} of the row)"
             described.append(tip)
             parts.append(_cell((left + cell * column, y, cell), (row, column), (count, share), (tip, links)))
-    return _svg(f"{names[0]} (rows) against {names[1]} (columns)", "; ".join(described), height, "".join(parts), width)
+    title = f"{names[0]} (rows) against {names[1]} (columns)"
+    whole = _svg(title, "; ".join(described), height, "".join(parts), width)
+    # An image has nothing inside that could be pressed; a group may.
+    return whole.replace('role="img"', 'role="group"', 1) if links else whole
 
 
 def _cell(
@@ -187,10 +216,10 @@ def _side(label: str) -> str:
     return "currentColor"
 
 
-def curve_chart(judges: Sequence[Mapping[str, Any]]) -> str:
+def curve_chart(judges: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str:
     """Return the alternative annotator test's winning rate over its margin, with one half as what passes."""
     height, dashes = 240, ("", "6 4", "2 3", "8 3 2 3")
-    left, right = 60, WIDTH - RIGHT
+    left, right = 60, frame.width - frame.right
     described, parts = [], [_line(left, height - 40, right, height - 40), _line(left, 20, left, height - 40)]
 
     def point(epsilon: float, rate: float) -> tuple[float, float]:
@@ -218,27 +247,28 @@ def curve_chart(judges: Sequence[Mapping[str, Any]]) -> str:
         "; ".join(described),
         height,
         "".join(parts),
+        frame.width,
     )
 
 
-def flow_chart(flow: Mapping[str, Any]) -> str:
+def flow_chart(flow: Mapping[str, Any], frame: Frame = WIDE) -> str:
     """Return how many items are left at each step from sampled to overlapping."""
     steps = ("sampled", "judged", "readable", "labelled", "overlapping")
     most = max([int(flow[step]) for step in steps] + [1])
     parts = []
     for place, step in enumerate(steps):
-        y, width = 10 + 26 * place, (WIDTH - LEFT - 90) * flow[step] / most
-        parts.append(_text(LEFT - 12, y + 16, step, "end"))
+        y, width = 10 + 26 * place, (frame.width - frame.left - 90) * flow[step] / most
+        parts.append(_text(frame.left - 12, y + 16, step, "end"))
         style = "fill:currentColor;fill-opacity:.25"
-        parts.append(f'<rect x="{LEFT}" y="{y}" width="{width:.1f}" height="20" rx="4" style="{style}"/>')
-        parts.append(_text(LEFT + width + 8, y + 16, str(flow[step]), "start"))
+        parts.append(f'<rect x="{frame.left}" y="{y}" width="{width:.1f}" height="20" rx="4" style="{style}"/>')
+        parts.append(_text(frame.left + width + 8, y + 16, str(flow[step]), "start"))
     described = ", ".join(f"{step} {flow[step]}" for step in steps)
-    return _svg("Items at each step", described, 10 + 26 * len(steps), "".join(parts))
+    return _svg("Items at each step", described, 10 + 26 * len(steps), "".join(parts), frame.width)
 
 
-def _axis(low: float, high: float, height: float, x: Any, percent: bool) -> str:
-    y = height - BOTTOM
-    parts = [_line(LEFT, y, WIDTH - RIGHT, y, "opacity:.5")]
+def _axis(ends: tuple[float, float], height: float, x: Any, percent: bool) -> str:
+    y, (low, high) = height - BOTTOM, ends
+    parts = [_line(x(low), y, x(high), y, "opacity:.5")]
     for value in _ticks(low, high):
         label = f"{100 * value:.3g} %" if percent else f"{value:.3g}"
         parts.append(_line(x(value), y, x(value), y + 5, "opacity:.5"))
@@ -267,7 +297,7 @@ def _text(  # noqa: PLR0913 (what a text in a chart has)
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" style="{style}">{escape(shown)}</text>'
 
 
-def _svg(title: str, described: str, height: float, inside: str, width: float = WIDTH) -> str:
+def _svg(title: str, described: str, height: float, inside: str, width: float) -> str:
     whole = height + HEADING
     heading = f'<text x="0" y="16" style="font-size:14px;font-weight:700;fill:currentColor">{escape(title)}</text>'
     return (

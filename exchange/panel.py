@@ -212,7 +212,7 @@ class Panel:
         codes = self._named_cluster()
         alone = codes < 0
         numbers = np.where(alone, codes.max(initial=-1) + 1 + np.arange(codes.size), codes)
-        return None if np.unique(numbers).size == codes.size else numbers
+        return None if not codes.size or np.bincount(numbers).max() == 1 else numbers
 
     def _named_cluster(self) -> IntArray:
         facts, wanted = self.ratings.facts, self.options.cluster

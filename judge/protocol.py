@@ -148,6 +148,17 @@ def load_version(version: ProtocolVersion) -> Protocol:
     return _parse(Path(f"{version.name}.md"), version.source, find_twin)
 
 
+def parse_protocol(name: str, text: str, known: Mapping[str, Protocol]) -> Protocol:
+    """Check a protocol file's text under a name; a twin it names is looked for among the known protocols."""
+
+    def find_twin(twin: str) -> Protocol:
+        if twin not in known:
+            raise ProtocolError(f"without_reference: no protocol named {twin!r}{_nearest(twin, list(known))}")
+        return known[twin]
+
+    return _parse(Path(f"{name}.md"), text, find_twin)
+
+
 def _parse(path: Path, text: str, find_twin: Callable[[str], Protocol]) -> Protocol:
     front, template, first_line = parse_front_matter(path, text)
     twin_name = front.pop("without_reference")

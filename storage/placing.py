@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from sqlalchemy import Connection, bindparam, exists, select
+from sqlalchemy import Connection, and_, bindparam, exists, select
 
 from judge.domain import Status
 from storage.schema import calls, runs, verdicts
@@ -31,7 +31,8 @@ _HOLD_ALONE = _HOLD.with_for_update()
 _later = verdicts.alias("later")
 _STANDING = (
     select(calls.c.item_id, calls.c.order, calls.c.repeat, calls.c.error, verdicts.c.id)
-    .join(verdicts, verdicts.c.call_id == calls.c.id)
+    # By the item too, for which there is an index.
+    .join(verdicts, and_(verdicts.c.item_id == calls.c.item_id, verdicts.c.call_id == calls.c.id))
     .where(
         calls.c.run_id == bindparam("run"),
         calls.c.item_id.in_(bindparam("items", expanding=True)),

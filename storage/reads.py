@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, exists, select
+from sqlalchemy import Connection, Row, Select, bindparam, exists, select
 
 from judge.domain import GivenVerdict, Progress
-from storage.schema import calls, events, items, progress, raters, verdicts
+from storage.schema import calls, events, items, progress, raters, remarks, verdicts
 from storage.verdicts import WITHDRAWN
 
 CHUNK = 500
+_NAMES = select(items.c.name).where(items.c.study_id == bindparam("study")).order_by(items.c.position)
 _KEPT_BESIDE = ("prompt_hash", "guideline_version", "after_reveal", "reask", "soft_score")
 
 
@@ -36,6 +37,11 @@ def stored_records(connection: Connection, study_id: int) -> Iterator[tuple[str,
         for row in chunk:
             yield row.body, given.get(row.id, [])
         after = chunk[-1].position
+
+
+def first_names(connection: Connection, study_id: int, count: int) -> list[str]:
+    """Return the names of the first items, in the order of the import."""
+    return list(connection.execute(_NAMES.limit(count), {"study": study_id}).scalars())
 
 
 def verdicts_of(connection: Connection, item_ids: list[int]) -> dict[int, list[GivenVerdict]]:
@@ -100,6 +106,20 @@ def all_calls(connection: Connection, study_id: int) -> Iterator[dict[str, Any]]
         .order_by(calls.c.id)
     )
     yield from _told(connection, wanted, ("study_id", "item_id", "rater_id"))
+
+
+def all_remarks(connection: Connection, study_id: int) -> Iterator[dict[str, Any]]:
+    """Yield every remark on a study's items, oldest first."""
+    judge = raters.alias("judge")
+    wanted = (
+        select(remarks, raters.c.name.label("rater"), judge.c.name.label("judge"), items.c.name.label("item"))
+        .join(raters, raters.c.id == remarks.c.rater_id)
+        .join(judge, judge.c.id == remarks.c.judge_id, isouter=True)
+        .join(items, items.c.id == remarks.c.item_id)
+        .where(remarks.c.study_id == study_id)
+        .order_by(remarks.c.id)
+    )
+    yield from _told(connection, wanted, ("study_id", "item_id", "rater_id", "judge_id"))
 
 
 def _told(connection: Connection, wanted: Select[Any], hidden: tuple[str, ...]) -> Iterator[dict[str, Any]]:

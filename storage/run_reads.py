@@ -77,6 +77,8 @@ class StoredCall:
 _later = verdicts.alias("later")
 _CURRENT = ~exists().where(_later.c.supersedes == verdicts.c.id)
 _CALLS_OF_RUN = and_(calls.c.run_id == bindparam("run"), _CURRENT)
+# By the item too, for which there is an index.
+_ITS_CALL = and_(calls.c.item_id == verdicts.c.item_id, calls.c.id == verdicts.c.call_id)
 _RUNS = (
     select(runs, raters.c.name.label("judge"), protocols.c.name.label("protocol"))
     .join(raters, raters.c.id == runs.c.rater_id)
@@ -87,7 +89,7 @@ _RUNS = (
 _HELD = select(leases.c.owner, leases.c.expires).where(leases.c.run_id == bindparam("run"))
 _STATUSES = (
     select(verdicts.c.status, calls.c.order, func.count().label("count"))
-    .join(calls, calls.c.id == verdicts.c.call_id)
+    .join(calls, _ITS_CALL)
     .where(_CALLS_OF_RUN)
     .group_by(verdicts.c.status, calls.c.order)
 )
@@ -104,7 +106,7 @@ _SPENT = select(
 def _labels(order: Order) -> Any:
     return (
         select(calls.c.item_id, calls.c.repeat, verdicts.c.label)
-        .join(verdicts, verdicts.c.call_id == calls.c.id)
+        .join(verdicts, _ITS_CALL)
         .where(_CALLS_OF_RUN, verdicts.c.status == "ok", calls.c.order == order)
         .subquery()
     )
@@ -192,7 +194,7 @@ _KIND = case(
 _WITHOUT_LABEL = and_(_CALLS_OF_RUN, verdicts.c.status != "ok", calls.c.study_id == bindparam("study"))
 _KINDS = (
     select(_KIND.label("kind"), func.count().label("count"))
-    .join(calls, calls.c.id == verdicts.c.call_id)
+    .join(calls, _ITS_CALL)
     .where(_WITHOUT_LABEL)
     .group_by(_KIND)
 )
@@ -207,7 +209,7 @@ _FAILED = (
         calls.c.finish_reason,
         calls.c.created,
     )
-    .join(calls, calls.c.id == verdicts.c.call_id)
+    .join(calls, _ITS_CALL)
     .join(items, items.c.id == calls.c.item_id)
     .where(_WITHOUT_LABEL, bindparam("kind") == _KIND)
     .order_by(items.c.position, calls.c.order, calls.c.repeat)
@@ -230,18 +232,18 @@ def failed_calls(connection: Connection, study_id: int, run_id: int, page: tuple
 
 
 _MADE = (
-    select(func.count())
-    .select_from(verdicts)
-    .join(calls, calls.c.id == verdicts.c.call_id)
+    select(calls.c.item_id, calls.c.order, calls.c.repeat)
+    .distinct()
     .join(items, items.c.id == calls.c.item_id)
     .where(
-        _CALLS_OF_RUN,
+        calls.c.run_id == bindparam("run"),
         calls.c.error.is_(None),
         calls.c.order.in_(bindparam("orders", expanding=True)),
         calls.c.repeat < bindparam("repeats"),
         items.c.position < bindparam("limit"),
     )
 )
+_COUNT_MADE = select(func.count()).select_from(_MADE.subquery())
 
 
 def made_calls(connection: Connection, run: RunRow) -> int:
@@ -249,7 +251,7 @@ def made_calls(connection: Connection, run: RunRow) -> int:
     settings = run.settings
     limit = settings.limit or run.study.study.items
     where = {"run": run.id, "orders": list(settings.orders), "repeats": settings.repeats, "limit": limit}
-    return int(connection.execute(_MADE, where).scalar_one())
+    return int(connection.execute(_COUNT_MADE, where).scalar_one())
 
 
 _ITEM = select(items.c.id, items.c.body).where(
@@ -268,7 +270,7 @@ _ON_ITEM = (
         calls.c.error,
         calls.c.created,
     )
-    .join(calls, calls.c.id == verdicts.c.call_id)
+    .join(calls, _ITS_CALL)
     .where(_CALLS_OF_RUN, calls.c.item_id == bindparam("item"), calls.c.repeat == 0)
     .order_by(calls.c.id)
 )

@@ -32,6 +32,7 @@ from storage import (
     desk,
     endpoints,
     imports,
+    opinions,
     overviews,
     ratings,
     reads,
@@ -46,6 +47,7 @@ from storage.endpoints import NamedEndpoint
 from storage.engine import WRITE, open_engine
 from storage.imports import Added, Prepared
 from storage.migrate import migrate
+from storage.opinions import Cause, Certainty, Choices
 from storage.overviews import Annotator, Overview, Places
 from storage.placing import hold_alone
 from storage.raters import rater_id_of
@@ -234,6 +236,35 @@ class Store:
             lambda connection: desk.add_remark(connection, token, remark, self.clock(), _own(connection, rater))
         )
 
+    def remark_on_item(self, study: str, item: str, rater: str, remark: Remark) -> None:
+        """Keep what a researcher remarks on an item, whether or not they have annotated it."""
+
+        def work(connection: Connection) -> None:
+            row = studies.get_study(connection, study)
+            opinions.remark_on_item(connection, (row.id, item), rater, remark, self.clock())
+
+        self._write(work)
+
+    def causes(self, study: str, judge: str, kinds: Sequence[str]) -> list[Cause]:
+        """Return why people think that they and a judge differ, the newest of each person on each item."""
+        with self.reading() as connection:
+            return opinions.list_causes(connection, studies.get_study(connection, study).id, judge, kinds)
+
+    def choices(self, study: str) -> Choices:
+        """Return what a study's verdicts can be filtered by."""
+        with self.reading() as connection:
+            return opinions.list_choices(connection, studies.get_study(connection, study).id)
+
+    def newest_verdict(self, study: str) -> int:
+        """Return the number of the last verdict stored; while it stays the same, so do all statistics."""
+        with self.reading() as connection:
+            return opinions.newest_verdict(connection, studies.get_study(connection, study).id)
+
+    def judge_certainty(self, study: str, judge: str) -> dict[int, Certainty]:
+        """Return by position how sure a judge was of its label, where that is known."""
+        with self.reading() as connection:
+            return opinions.judge_certainty(connection, studies.get_study(connection, study).id, judge)
+
     def known_hashes(self, study: str, names: Sequence[str]) -> dict[str, str]:
         """Return the content hashes of those of the names that the study has."""
         with self.reading() as connection:
@@ -268,6 +299,16 @@ class Store:
         with self.reading() as connection:
             return ratings.item_bodies(connection, studies.get_study(connection, study).id, positions)
 
+    def item(self, study: str, name: str) -> Item:
+        """Return the item of this name as it was imported."""
+        with self.reading() as connection:
+            return run_reads.find_item(connection, studies.get_study(connection, study).id, name)[1]
+
+    def first_names(self, study: str, count: int) -> list[str]:
+        """Return the names of a study's first items, in the order of the import."""
+        with self.reading() as connection:
+            return reads.first_names(connection, studies.get_study(connection, study).id, count)
+
     def all_verdicts(self, study: str) -> Iterator[dict[str, Any]]:
         """Yield every verdict ever stored for a study, superseded ones too."""
         with self.reading() as connection:
@@ -277,6 +318,11 @@ class Store:
         """Yield every call of a study with its raw reply."""
         with self.reading() as connection:
             yield from reads.all_calls(connection, studies.get_study(connection, study).id)
+
+    def remarks(self, study: str) -> Iterator[dict[str, Any]]:
+        """Yield every remark on a study's items."""
+        with self.reading() as connection:
+            yield from reads.all_remarks(connection, studies.get_study(connection, study).id)
 
     def progress(self, study: str) -> dict[str, Progress]:
         """Return how far each human rater has come."""

@@ -13,9 +13,11 @@ from exchange.background import Runs
 from exchange.endpoints import Endpoints
 from judge.domain import InputError
 from storage.store import Store
+from ui.agreement import Agreement
+from ui.examples import list_examples
 from ui.judges import Judges
 from ui.page import Page, Settings, open_door, put_header
-from ui.playground import Playground, list_examples
+from ui.playground import Playground
 from ui.review import Review
 from ui.settings import SettingsPage
 from ui.studies import Studies
@@ -34,8 +36,9 @@ def build_app(
     pages: list[Page] = [
         Review(store, endpoints),
         Judges(store, endpoints, runs),
+        Agreement(store),
         Studies(store, settings),
-        Playground(settings.protocols, list_examples()),
+        Playground(settings.protocols, list_examples(), store, endpoints),
         SettingsPage(endpoints),
     ]
 

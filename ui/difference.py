@@ -13,6 +13,7 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import Literal
 
+from ui.display import escape
 from ui.plain import show_pane, show_text
 
 _STEPS = 1_000_000
@@ -26,10 +27,13 @@ Span = tuple[int, int]
 Region = tuple[int, int, int, int]
 
 
-def show_difference(a: str, b: str) -> tuple[str, str]:
-    """Return both texts with what only one of them has marked in it."""
-    comparison = _Comparison(a, b)
-    return comparison.show("A"), comparison.show("B")
+def show_difference(a: str, b: str, names: tuple[str, str] = ("A", "B"), kind: str = "Response") -> tuple[str, str]:
+    """Return both texts with what only one of them has marked in it; names and kind say what they are."""
+    comparison, (one, other) = _Comparison(a, b), names
+    return (
+        comparison.show("A", one, f"{kind} {one}, with what {other} does not have marked"),
+        comparison.show("B", other, f"{kind} {other}, with what {one} does not have marked"),
+    )
 
 
 class _Comparison:
@@ -45,15 +49,14 @@ class _Comparison:
         for a_from, a_to, b_from, b_to in self._differing(lines_a, lines_b):
             self._compare_words((starts_a[a_from], starts_a[a_to]), (starts_b[b_from], starts_b[b_to]))
 
-    def show(self, side: Literal["A", "B"]) -> str:
+    def show(self, side: Literal["A", "B"], name: str, label: str) -> str:
         """Return the text of a side with its marks."""
-        other = "B" if side == "A" else "A"
         pieces, at = [], 0
         for start, end in _joined(self.only[side]):
-            pieces += [show_text(self.texts[side][at:start]), _mark(self.texts[side][start:end], side)]
+            pieces += [show_text(self.texts[side][at:start]), _mark(self.texts[side][start:end], side, name)]
             at = end
         pieces.append(show_text(self.texts[side][at:]))
-        pane = show_pane("".join(pieces), f"Response {side}, with what {other} does not have marked", "raw difference")
+        pane = show_pane("".join(pieces), label, "raw difference")
         note = "These texts are too long or too different to compare every word: some parts are marked as a whole."
         return (f'<p class="note">{note}</p>' if self.is_partial else "") + pane
 
@@ -133,5 +136,5 @@ def _joined(spans: Sequence[Span]) -> list[Span]:
     return joined
 
 
-def _mark(text: str, side: str) -> str:
-    return f'<mark class="only side-{side.lower()}" title="Only in {side}">{show_text(text)}</mark>'
+def _mark(text: str, side: str, name: str) -> str:
+    return f'<mark class="only side-{side.lower()}" title="Only in {escape(name)}">{show_text(text)}</mark>'

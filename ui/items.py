@@ -123,7 +123,7 @@ class ItemsPanel:
         except AccordError as error:
             return show_failure(str(error))
         if not known.items:
-            return show_hint("This study has no items yet. Import a file: the next tab but one.")
+            return show_hint("This study has no items yet. Add a file of them under Import.")
         return show_found(page, known.protocol, known.items, starts, filtered=search != Search())
 
     def _detail(self, study: str, item: str) -> str:

@@ -140,7 +140,10 @@ def run_state(study: Study, run: RunOverview, here: RunProgress | None) -> tuple
         return "done", ""
     if run.stopped:
         return "stopped", f"Stopped: {run.stopped.rstrip('.')}. Nothing is lost: Resume asks what is missing."
-    return (f"done, {failed:,} failed", "") if over else ("stopped", "")
+    if over:
+        return f"done, {failed:,} failed", ""
+    # Without an order there is nothing to go on with: it was asked for item by item, or on the command line.
+    return ("stopped", "") if run.asked else ("not complete", "")
 
 
 def _wanted(study: Study, run: RunOverview) -> int | None:

@@ -82,27 +82,24 @@ class StudyForm:
 
     @staticmethod
     def _usual() -> tuple[gr.Number, gr.Checkbox, gr.Checkbox, gr.Textbox]:
-        with gr.Row():
+        with gr.Row(elem_classes="stacking"):
             wanted = gr.Number(
                 3,
                 label="Verdicts wanted per item (N)",
                 info="How many different people judge each item; three show where people disagree.",
                 minimum=1,
                 precision=0,
-                min_width=240,
                 elem_id="new-wanted",
             )
             blind = gr.Checkbox(
                 True,
                 label="Blind",
                 info="Annotators see no model names, no judge and no other people's verdicts; sides are shuffled.",
-                min_width=240,
             )
             reveal = gr.Checkbox(
                 False,
                 label="Reveal after the verdict",
                 info="Once a verdict is given, the judge's verdict and reasons are shown; a change is a new version.",
-                min_width=240,
             )
         guidelines = gr.Textbox(
             label="Guidelines",
@@ -115,7 +112,7 @@ class StudyForm:
 
     @staticmethod
     def _further() -> tuple[gr.Number, gr.Number, gr.Number]:
-        with gr.Accordion("Further settings", open=False), gr.Row():
+        with gr.Accordion("Further settings", open=False), gr.Row(elem_classes="stacking"):
             repeats = gr.Number(
                 0,
                 label="Hidden repeats, %",
@@ -123,21 +120,18 @@ class StudyForm:
                 "whether they agree with themselves.",
                 minimum=0,
                 maximum=100,
-                min_width=240,
             )
             minutes = gr.Number(
                 30,
                 label="Claim time-out, minutes",
                 info="How long an item is kept for somebody who does not answer before it goes to another.",
                 minimum=1,
-                min_width=240,
             )
             seed = gr.Number(
                 0,
                 label="Seed",
                 info="Fixes the order of items and sides for each person; the same seed gives the same order.",
                 precision=0,
-                min_width=240,
             )
         return repeats, minutes, seed
 

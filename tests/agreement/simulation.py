@@ -11,11 +11,14 @@ import numpy as np
 from agreement import many, pairs
 from agreement.categories import Categories
 from agreement.ceiling import compare_with_ceiling, score_ceiling
+from agreement.differences import compare_judges
 from agreement.estimate import Estimate
 from agreement.intervals import Sampling, Statistic, estimate, units_of_rows, units_of_table
+from agreement.position import measure_swaps
 from agreement.prediction_powered import Sample, correct_mean
 
 SCALE = Categories((1.0, 2.0, 3.0, 4.0, 5.0))
+PREFERENCE = Categories((-1.0, -0.5, 0.0, 0.5, 1.0), 2)
 
 
 def coverage(truth: float, draw: Callable[[np.random.Generator, int], Estimate], trials: int, seed: int = 0) -> float:
@@ -102,9 +105,9 @@ def cover_gap(kind: str, trials: int, resamples: int = 400) -> tuple[float, floa
             everyone[:, :4][rng.random((300, 4)) < 0.1] = np.nan
             made = score_ceiling(everyone[:, :4], everyone[:, 4], Sampling(resamples, trial)).gap
         else:
-            truth = rng.integers(0, 5, (200, 1))
-            codes = np.where(rng.random((200, 4)) < 0.7, truth, rng.integers(0, 5, (200, 4)))
-            codes[:, :3][rng.random((200, 3)) < 0.2] = -1
+            truth = rng.integers(0, 5, (300, 1))
+            codes = np.where(rng.random((300, 4)) < 0.7, truth, rng.integers(0, 5, (300, 4)))
+            codes[:, :3][rng.random((300, 3)) < 0.2] = -1
             made = compare_with_ceiling((codes[:, :3], codes[:, 3]), SCALE, "kappa", Sampling(resamples, trial)).gap
         values.append(made.value)
         return made
@@ -113,14 +116,57 @@ def cover_gap(kind: str, trials: int, resamples: int = 400) -> tuple[float, floa
     return held, float(np.mean(values)), float(np.std(values) / np.sqrt(trials))
 
 
+def cover_difference(n: int, trials: int, resamples: int = 600) -> float:
+    """Return the coverage of the paired difference in kappa of two judges against one human."""
+
+    def codes(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        human = rng.integers(0, 5, size)
+        one, two = (np.where(rng.random(size) < share, human, rng.integers(0, 5, size)) for share in (0.5, 0.6))
+        return human, one, np.where(rng.random(size) < 0.3, one, two)
+
+    human, one, two = codes(np.random.default_rng(99), 2_000_000)
+    weights = SCALE.weights("nominal")
+    kappas = [float(pairs.cohen_kappa(pairs.count_pairs(human, side, 5), weights)) for side in (one, two)]
+
+    def draw(rng: np.random.Generator, trial: int) -> Estimate:
+        person, first, second = codes(rng, n)
+        return compare_judges(person, (first, second), SCALE, Sampling(resamples, trial)).estimates["kappa"]
+
+    return coverage(kappas[1] - kappas[0], draw, trials)
+
+
+def cover_order_effect(n: int, trials: int, resamples: int = 600) -> float:
+    """Return the coverage of the order effect of a judge who leans to the first position."""
+
+    def draw(rng: np.random.Generator, trial: int) -> Estimate:
+        first, second = rng.choice(5, n, p=[0.1, 0.15, 0.2, 0.25, 0.3]), rng.choice(5, n, p=[0.2] * 5)
+        return measure_swaps(first, second, PREFERENCE, Sampling(resamples, trial)).estimates["order_effect"]
+
+    shares = np.array([0.1, 0.15, 0.2, 0.25, 0.3])
+    return coverage(float(shares @ PREFERENCE.array - PREFERENCE.array.mean()) / 2, draw, trials)
+
+
+def table(trials: int, resamples: int) -> list[tuple[str, str, float]]:
+    """Return every kind of interval with how it is made and its coverage at 300 items (or 300 labels of 3,300)."""
+    return [
+        ("Cohen's kappa, nominal", "BCa", cover_kappa(300, trials, "nominal", resamples)),
+        ("Cohen's kappa, quadratic", "BCa", cover_kappa(300, trials, "quadratic", resamples)),
+        ("Krippendorff's alpha, ordinal, a fifth missing", "percentile", cover_alpha(300, trials, resamples)),
+        ("exact agreement, 60 clusters of 5", "BCa over clusters", cover_clustered_exact(60, trials, resamples)),
+        ("difference of two judges' kappas", "percentile, paired", cover_difference(300, trials, resamples)),
+        ("gap to the human ceiling, labels", "percentile, joint", cover_gap("labels", trials, resamples)[0]),
+        ("gap to the human ceiling, scores", "percentile, joint", cover_gap("scores", trials, resamples)[0]),
+        ("order effect", "BCa", cover_order_effect(300, trials, resamples)),
+        ("corrected win rate, 300 labels of 3,300", "normal", cover_corrected(300, 3000, trials)[0]),
+    ]
+
+
 if __name__ == "__main__":
-    many_trials = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
-    for size in (50, 100, 300, 1000):
-        for kind in ("nominal", "quadratic"):
-            print(f"kappa {kind} n={size}: {cover_kappa(size, many_trials, kind, 2000):.3f}")
-        print(f"alpha ordinal n={size}: {cover_alpha(size, many_trials, 2000):.3f}")
-    for size in (8, 15, 30, 100):
-        print(f"exact, {size} clusters: {cover_clustered_exact(size, many_trials, 2000):.3f}")
-    for kind in ("labels", "scores"):
-        print("gap, {}: {:.3f}, mean {:.4f} ± {:.4f}".format(kind, *cover_gap(kind, many_trials, 2000)))
-    print("corrected and judge-only, n=300, N=3000: {:.3f} {:.3f}".format(*cover_corrected(300, 3000, many_trials)))
+    many_trials = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    print("| interval | made by | holds the truth |\n|---|---|---|")
+    found = table(many_trials, 600)
+    for name, method, held in found:
+        print(f"| {name} | {method} | {held:.1%} |")
+    # Two standard errors of the simulation itself are granted on either side.
+    slack = 2 * (0.95 * 0.05 / many_trials) ** 0.5
+    sys.exit(not all(0.93 - slack <= held <= 0.97 + slack for _, _, held in found))

@@ -111,3 +111,9 @@ def open_page(visitor, served):
             page.evaluate("localStorage.clear()")  # the next test's visitor is somebody else
             page.close()
     assert [problem for problem in problems if not any(text in problem for text in forgiven)] == []
+
+
+@pytest.fixture
+def open_playground(open_page):
+    """Return a function that opens the playground, with what its address asks for: `?study=…`, `#p=…`."""
+    return lambda asked="", **size: open_page(f"/playground{asked}", **size)

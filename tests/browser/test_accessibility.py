@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 LOOKS = {"light": (1440, 900), "dark": (1440, 900), "phone": (390, 844)}
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
-PATHS = ["/", "/judges", "/playground", "/settings"]
+PATHS = ["/", "/judges", "/agreement", "/playground", "/settings"]
 
 
 @pytest.fixture(scope="module")

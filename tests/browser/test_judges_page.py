@@ -1,6 +1,12 @@
 """The judges' page as a researcher meets it: runs that outlive the page, can be stopped, and say why they failed."""
 
+import signal
+import socket
+import subprocess
+import sys
 import threading
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from openai_server import OpenAIServer, completion, error
@@ -10,12 +16,16 @@ from exchange.endpoints import EMBEDDED, Preset
 from judge.domain import Item, Study, Turn
 from judge.protocol import list_protocols
 from storage.imports import prepare
+from storage.store import Store
 
 pytestmark = pytest.mark.browser
 
 GOOD = completion('{"analysis of A": "Clear.", "choice": "A+"}')
 HOSTILE = "<img src=x onerror='window.ran = 1'> ${window.ran = 1} {{value}} <script>window.ran = 1</script>"
 SLOW = 180_000  # milliseconds: the embedded model thinks for seconds, on a busy machine for many
+
+
+ROOT = Path(__file__).parents[2]
 
 
 class Gate:
@@ -39,11 +49,14 @@ def server(served):
 @pytest.fixture
 def study(served, request):
     """Make a study of this test's own."""
-    name = request.node.name[:60]
-    served.store.create_study(Study(name, list_protocols()["wildbench-pairwise"].version))
+    return make_study(served.store, request.node.name[:60])
+
+
+def make_study(store, name, count=4):
+    store.create_study(Study(name, list_protocols()["wildbench-pairwise"].version))
     # Texts of its own too: what the same model has said to the same prompt is not asked again.
-    items = [Item(f"q{n}", (Turn("user", f"Question {n}? {name}"),), f"left {n}", f"right {n}") for n in range(4)]
-    served.store.add_prepared(name, [prepare(item) for item in items])
+    items = [Item(f"q{n}", (Turn("user", f"Question {n}? {name}"),), f"left {n}", f"right {n}") for n in range(count)]
+    store.add_prepared(name, [prepare(item) for item in items])
     return name
 
 
@@ -120,6 +133,53 @@ def test_a_run_is_stopped_and_resumed_and_asks_nothing_twice(open_page, served, 
     page.get_by_role("button", name="Resume: gpt-x").click()
     expect(state(page)).to_have_text("done")
     assert server.served == 8
+
+
+@contextmanager
+def own_server(database):
+    """Serve a database in a process of its own, as a person does, and end it with Ctrl-C."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    words = [sys.executable, str(ROOT / "app.py"), "serve", "--port", str(port), "--database", database]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert "Accord is at" in process.stdout.readline()
+        yield f"http://127.0.0.1:{port}"
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=60)
+    assert (process.returncode, rest, errors) == (0, "", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_a_run_cut_off_with_its_server_is_shown_as_stopped_and_resumed(visitor, server, tmp_path):
+    database = f"sqlite:///{tmp_path / 'accord.db'}"
+    store = Store.open(database)
+    make_study(store, "cut", 30)
+    server.delay = 0.3
+    with own_server(database) as address:
+        page = visitor.new_page()
+        page.goto(f"{address}/judges?study=cut")
+        choose(page, "Another endpoint …")
+        page.get_by_label("Address").fill(server.url)
+        page.get_by_label("Model", exact=True).fill("gpt-x")
+        page.get_by_role("button", name="Limits and settings").click()
+        page.get_by_label("Calls at once").fill("2")
+        page.get_by_role("button", name="Start").click()
+        expect(page.locator("#progress")).to_contain_text("of 60 calls")
+        page.close()
+    kept = sum(store.list_runs("cut")[0].by_status.values())
+    # What was in flight was waited for: nothing that the server answered is lost.
+    assert kept == server.served < 60
+    server.delay = 0
+    with own_server(database) as address:
+        page = visitor.new_page()
+        page.goto(f"{address}/judges?study=cut")
+        expect(page.locator(".why")).to_contain_text("the server was stopped")
+        page.get_by_role("button", name="Resume: gpt-x").click()
+        expect(state(page)).to_have_text("done")
+        page.close()
+    assert server.served == 60
+    store.close()
 
 
 def test_the_focus_stays_on_the_stop_button_while_numbers_change(open_page, server, study, preset):

@@ -329,6 +329,22 @@ def test_a_cell_of_the_confusion_lists_its_items_and_disagreements_come_furthest
     assert distances == sorted(distances, reverse=True)
 
 
+def test_of_equal_disagreements_the_one_the_judge_was_surest_of_comes_first(store: Store, tmp_path: Path) -> None:
+    sure = {1: 1, 2: 3, 3: 2}
+    put(
+        store,
+        tmp_path,
+        many(
+            lambda n: [
+                human("ana", "A++" if n == 4 else "A+"),
+                judged("B+", **({"confidence": sure[n]} if n in sure else {})),
+            ],
+            5,
+        ),
+    )
+    assert [entry["id"] for entry in list_disagreements(store, "s", QUICK, "j")] == ["q4", "q2", "q3", "q1", "q0"]
+
+
 def test_hidden_repeats_pace_and_drift_of_a_person(store: Store, tmp_path: Path) -> None:
     def verdicts(n: int) -> list[dict[str, Any]]:
         day = f"2026-01-{n + 1:02d}T10:00:00Z"

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -138,17 +139,20 @@ def test_a_server_that_stops_keeps_what_comes_back_in_time_and_another_goes_on(s
 
 def test_a_run_is_shared_with_another_process_instead_of_doubled(store, database, make_study, runs) -> None:
     make_study(60)
-    with OpenAIServer(lambda seen: GOOD, delay=0.3) as server:  # long enough for both to be at it
-        number = runs.start(order(server))
+    with OpenAIServer(lambda seen: GOOD, delay=0.2) as server:
         words = [sys.executable, str(ROOT / "tests/exchange/judge_process.py"), database, server.url, "4"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "k"}
-        other = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, timeout=120, check=True)
+        with subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as other:
+            while not server.served and other.poll() is None:
+                time.sleep(0.01)
+            number = runs.start(order(server))
+            told, _ = other.communicate(timeout=120)
         runs.wait(number)
         assert server.most_at_once > 4
         assert server.served == 120
-    assert json.loads(other.stdout)["stopped"] is None
+    assert json.loads(told)["stopped"] is None
     assert set(given(store).values()) == {1}
-    assert runs.progress("s")[0].done == 120
+    assert store.list_runs("s")[0].by_status == {"ok": 120}
 
 
 def test_a_wrong_key_stops_the_run_with_one_sentence_that_does_not_show_it(store, make_study, endpoints, runs) -> None:

@@ -49,7 +49,11 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to send back. `cut` drops the connection after so many bytes of the body; `hang` holds it open instead."""
+    """What to send back.
+
+    `cut` drops the connection after so many bytes of the body; `hang` holds it open instead; `pace` is the pause
+    before each piece of a stream.
+    """
 
     status: int = 200
     body: Mapping[str, Any] | bytes = b""
@@ -57,6 +61,7 @@ class Answer:
     delay: float = 0.0
     cut: int | None = None
     hang: bool = False
+    pace: float = 0.0
 
 
 Behave = Callable[[Seen], Answer]
@@ -238,8 +243,11 @@ class OpenAIServer:
         headers = {"content-type": kind, "content-length": str(len(body)), **answer.headers}
         lines = [f"HTTP/1.1 {answer.status} {REASONS.get(answer.status, 'Status')}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
-        writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body[: answer.cut])
-        await writer.drain()
+        head, sent = "\r\n".join([*lines, "", ""]).encode("latin-1"), body[: answer.cut]
+        for piece in [head, *sent.splitlines(keepends=True)] if answer.pace else [head + sent]:
+            await asyncio.sleep(answer.pace)
+            writer.write(piece)
+            await writer.drain()
         if answer.hang:
             await asyncio.Event().wait()
         return answer.cut is None

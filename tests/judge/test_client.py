@@ -14,13 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from judge.client import Client, Endpoint
-from judge.domain import Failure, InputError, Point, Prompt, Reply, Scale
-from judge.probabilities import label_probabilities, soft_score
-from judge.protocol import find_protocol
-from judge.refusals import scrub
-from tests.judge.openai_server import (
+from openai_server import (
     Answer,
     Behave,
     OpenAIServer,
@@ -34,6 +28,12 @@ from tests.judge.openai_server import (
     token,
     truncated_json,
 )
+
+from judge.client import Client, Endpoint
+from judge.domain import Failure, InputError, Point, Prompt, Reply, Scale
+from judge.probabilities import label_probabilities, soft_score
+from judge.protocol import find_protocol
+from judge.refusals import scrub
 
 KEY = "sk-planted-Q7w8E9r0T1y2U3i4"
 PROMPT = Prompt("p", "AB", "Be fair.", "Which is better?", ())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from judge.domain import ProtocolError
-from judge.protocol import Protocol, find_protocol, list_protocols, load_protocol
+from judge.protocol import Protocol, find_protocol, list_protocols, load_protocol, parse_protocol
 
 SEEDS = Path(__file__).parents[3] / "shared" / "seeds"
 TEMPLATES = {
@@ -194,3 +194,15 @@ def test_a_no_reference_twin_of_ones_own_is_found_beside_the_file(write) -> None
     assert twin.name == "twin"
     with pytest.raises(ProtocolError, match="not a path"):
         load_protocol(write(bare.replace("answer:", "without_reference: ../twin\nanswer:")))
+
+
+def test_a_text_is_checked_as_a_file_would_be_and_finds_its_twin_among_the_known() -> None:
+    known = list_protocols()
+    for name, protocol in known.items():
+        assert parse_protocol(name, protocol.source, known) == protocol
+    edited = parse_protocol("mine", known["prometheus-direct"].source.replace("strictly ", ""), known)
+    assert (edited.name, edited.without_reference) == ("mine", known["prometheus-direct-no-reference"])
+    with pytest.raises(ProtocolError, match=r"mine\.md:10: unknown field .*did you mean 'history'"):
+        parse_protocol("mine", GOOD.replace("{$user_query}", "{$histori}"), known)
+    with pytest.raises(ProtocolError, match="without_reference: no protocol named 'prometheus-direct-no-reference'"):
+        parse_protocol("mine", known["prometheus-direct"].source, {})

@@ -90,3 +90,17 @@ def test_a_flag_is_kept_and_taken_back_and_both_stay_in_the_record(store, make_s
     assert store.held(claim.token).flagged is False
     with pytest.raises(ClaimError, match="not yours"):
         store.add_remark(claim.token, Remark("flag"), "eve")
+
+
+def test_remarks_are_found_again_with_who_said_what_of_which_judge(store, make_study):
+    make_study(1)
+    claim = answer(store, "ana")
+    store.add_remark(claim.token, Remark("judge wrong", "gpt-x", "it missed the point"), "ana")
+    (found,) = store.remarks("s")
+    assert {name: found[name] for name in ("rater", "judge", "item", "kind", "comment")} == {
+        "rater": "ana",
+        "judge": "gpt-x",
+        "item": "q0",
+        "kind": "judge wrong",
+        "comment": "it missed the point",
+    }

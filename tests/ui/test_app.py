@@ -22,7 +22,7 @@ from ui.page import Settings
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = Settings(list_protocols())
-PUBLIC = {"next_item", "submit_verdict", "skip_item"}
+PUBLIC = {"next_item", "submit_verdict", "skip_item", "agreement"}
 
 
 @pytest.fixture

@@ -1,0 +1,135 @@
+"""What a researcher looks for between people and judges: whom to choose from, how sure a judge was, why they differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import BindParameter, Connection, bindparam, func, insert, select, union
+
+from judge.domain import StudyError
+from storage.desk import Remark
+from storage.raters import rater_id_of
+from storage.reads import current_verdicts
+from storage.schema import calls, facts, items, raters, remarks, verdicts
+
+_STUDY: BindParameter[int] = bindparam("study")
+_NEWEST = select(func.max(verdicts.c.id)).where(verdicts.c.study_id == _STUDY)
+_TAGS = select(facts.c.tags).where(facts.c.study_id == _STUDY).distinct()
+_MODELS = union(
+    *(select(side).where(facts.c.study_id == _STUDY, side.is_not(None)) for side in (facts.c.model_a, facts.c.model_b))
+)
+_RATERS = select(raters.c.kind, raters.c.name).where(
+    raters.c.id.in_(select(verdicts.c.rater_id).where(verdicts.c.study_id == _STUDY))
+)
+_ITEM = select(items.c.id).where(items.c.study_id == _STUDY, items.c.name == bindparam("item"))
+_SURE = (
+    current_verdicts()
+    .add_columns(items.c.position, calls.c.usage["soft_score"].as_float().label("soft_score"))
+    .join(items, items.c.id == verdicts.c.item_id)
+    .join(raters, raters.c.id == verdicts.c.rater_id)
+    .join(calls, calls.c.id == verdicts.c.call_id, isouter=True)
+    .where(
+        verdicts.c.study_id == _STUDY,
+        raters.c.kind == "judge",
+        raters.c.name == bindparam("judge"),
+        verdicts.c.label.is_not(None),
+    )
+    .order_by(verdicts.c.id)
+)
+_judge = raters.alias("judge")
+_CAUSES = (
+    select(remarks.c.kind, raters.c.name.label("rater"), items.c.name.label("item"), facts.c.tags)
+    .join(raters, raters.c.id == remarks.c.rater_id)
+    .join(_judge, _judge.c.id == remarks.c.judge_id)
+    .join(items, items.c.id == remarks.c.item_id)
+    .join(facts, (facts.c.study_id == items.c.study_id) & (facts.c.position == items.c.position))
+    .where(
+        remarks.c.study_id == _STUDY,
+        _judge.c.name == bindparam("judge"),
+        remarks.c.kind.in_(bindparam("kinds", expanding=True)),
+    )
+    .order_by(remarks.c.id)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a study's verdicts can be filtered by, and whose they are."""
+
+    tags: tuple[str, ...]
+    models: tuple[str, ...]
+    annotators: tuple[str, ...]
+    judges: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Certainty:
+    """How sure a judge was of a label: what it said itself, and the mean of the scale under its own probabilities."""
+
+    label: str
+    confidence: int | None
+    soft_score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why somebody thinks that people and a judge differ on an item."""
+
+    item: str
+    kind: str
+    rater: str
+    tags: tuple[str, ...]
+
+
+def newest_verdict(connection: Connection, study_id: int) -> int:
+    """Return the number of the last verdict stored: nothing has been said since while it stays the same."""
+    return int(connection.execute(_NEWEST, {"study": study_id}).scalar() or 0)
+
+
+def list_choices(connection: Connection, study_id: int) -> Choices:
+    """Return every tag, model and rater of a study, each by name."""
+    asked = {"study": study_id}
+    tags = {tag for text in connection.execute(_TAGS, asked).scalars() for tag in json.loads(text)}
+    models = connection.execute(_MODELS, asked).scalars()
+    given = sorted((row.kind, row.name) for row in connection.execute(_RATERS, asked))
+    people, judges = (tuple(name for kind, name in given if kind == wanted) for wanted in ("human", "judge"))
+    return Choices(tuple(sorted(tags)), tuple(sorted(models)), people, judges)
+
+
+def judge_certainty(connection: Connection, study_id: int, judge: str) -> dict[int, Certainty]:
+    """Return by position how sure a judge was, where anything is known of it; of two orders the first stored."""
+    found: dict[int, Certainty] = {}
+    for row in connection.execute(_SURE, {"study": study_id, "judge": judge}):
+        if row.confidence is not None or row.soft_score is not None:
+            found.setdefault(row.position, Certainty(row.label, row.confidence, row.soft_score))
+    return found
+
+
+def remark_on_item(connection: Connection, place: tuple[int, str], rater: str, remark: Remark, now: datetime) -> None:
+    """Keep a researcher's remark on a study's item, which they need not have annotated."""
+    study_id, item = place
+    item_id = connection.execute(_ITEM, {"study": study_id, "item": item}).scalar()
+    if item_id is None:
+        raise StudyError(f"there is no item {item!r} in this study")
+    row = {
+        "study_id": study_id,
+        "item_id": item_id,
+        "rater_id": rater_id_of(connection, "human", rater),
+        "judge_id": None if remark.judge is None else rater_id_of(connection, "judge", remark.judge),
+        "kind": remark.kind,
+        "comment": remark.comment,
+        "created": now,
+    }
+    connection.execute(insert(remarks).values(row))
+
+
+def list_causes(connection: Connection, study_id: int, judge: str, kinds: Sequence[str]) -> list[Cause]:
+    """Return the newest cause that each person gave for each item on which they and a judge differ."""
+    newest = {
+        (row.item, row.rater): Cause(row.item, row.kind, row.rater, tuple(json.loads(row.tags)))
+        for row in connection.execute(_CAUSES, {"study": study_id, "judge": judge, "kinds": list(kinds)})
+    }
+    return list(newest.values())

@@ -1,0 +1,193 @@
+"""The agreement page as a researcher meets it."""
+
+import json
+from pathlib import Path
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+import app
+from exchange.agreeing import agree, list_cell
+from exchange.panel import Options
+from judge.domain import GivenVerdict, Item, Study, Turn
+from judge.protocol import find_protocol
+from storage.imports import prepare
+from storage.ratings import Filters
+
+pytestmark = pytest.mark.browser
+
+WILDBENCH = find_protocol("wildbench-pairwise").version
+LABELS = WILDBENCH.scale.labels
+HOSTILE = "<img src=x onerror='window.ran=1'> ${window.ran=1} {{value}} \"q\" `\u202eabc"
+QUICK = Options(resamples=100)
+
+
+def given(n, judges=("gpt-x", "llama-y"), people=("ana", "ben", "eva")):
+    found = [GivenVerdict(name, "human", LABELS[(n * 3 + (n + k) % 4 // 3) % 5]) for k, name in enumerate(people)]
+    for k, name in enumerate(judges):
+        for order in ("AB", "BA"):
+            label = LABELS[(n * 3 + (n % (3 + k) == 0)) % 5]
+            found.append(GivenVerdict(name, "judge", label, order=order, raw=f"my reasons {n}"))
+    return found
+
+
+def fill(store, name, hostile=""):
+    store.create_study(Study(name, WILDBENCH))
+    people = (hostile or "ana", "ben", "eva")
+    judges = (hostile or "gpt-x", "llama-y")
+    items = [
+        Item(
+            f"q{n}{hostile}",
+            (Turn("user", f"Question {n}? {hostile}"),),
+            "left " * (n % 5 + 1),
+            "right",
+            hostile or "m1",
+            "m2",
+            tags=(hostile or f"t{n % 2}",),
+        )
+        for n in range(30)
+    ]
+    store.add_prepared(name, [prepare(item, given(n, judges, people)) for n, item in enumerate(items)])
+
+
+@pytest.fixture(scope="module")
+def study(served):
+    fill(served.store, "agreeing")
+    return "agreeing"
+
+
+def open_agreement(open_page, study, more="", **size):
+    page = open_page(f"/agreement?study={quote(study)}&resamples=100{more}", **size)
+    expect(page.locator(".agreement-head")).to_be_visible()
+    return page
+
+
+def test_a_cell_of_the_confusion_matrix_leads_to_its_items(open_page, served, study):
+    page = open_agreement(open_page, study)
+    counts = agree(served.store, study, QUICK)["judges"][0]["vs_consensus"]["confusion"]
+    row, column = next((r, c) for r, line in enumerate(counts) for c, count in enumerate(line) if count and r != c)
+    wanted = [entry["id"] for entry in list_cell(served.store, study, QUICK, ("consensus", "gpt-x"), (row, column))]
+    card = page.locator("#card-confusion [data-judge='gpt-x']")
+    card.locator(f".cell[data-row='{row}'][data-column='{column}']").click()
+    expect(card.locator(".cell-items li")).to_have_text(wanted)
+    diagonal = card.locator(".cell[data-row='2'][data-column='2']")
+    diagonal.focus()
+    page.keyboard.press("Enter")
+    expect(card.locator(".cell-items li")).to_have_count(counts[2][2])
+    card.locator(f".cell[data-row='{row}'][data-column='{column}']").click()
+    card.get_by_role("link", name=wanted[0], exact=True).click()
+    expect(page.locator("#item-detail h2")).to_have_text(wanted[0])
+
+
+def test_filters_change_the_numbers_to_those_of_the_command(open_page, served, study, capfdbinary):
+    page = open_agreement(open_page, study)
+    before = page.locator(".sentence").inner_text()
+    page.get_by_text("Filters and rules").click()
+    page.get_by_label("t1", exact=True).check()
+    page.get_by_label("ana", exact=True).check()
+    page.get_by_label("ben", exact=True).check()
+    page.get_by_label("Levels").select_option("3")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_text("Filters and rules · ")).to_be_visible()
+    assert parse_qs(urlsplit(page.url).query) == {
+        "study": [study],
+        "resamples": ["100"],
+        "tag": ["t1"],
+        "annotators": ["ana", "ben"],
+        "levels": ["3"],
+    }
+    value = agree(served.store, study, Options("3", resamples=100, filters=Filters(("t1",), (), ("ana", "ben"))))
+    assert page.locator(".sentence").inner_text() == value["sentence"] != before
+    words = [
+        "agreement",
+        "--study",
+        study,
+        "--database",
+        str(served.store.engine.url),
+        "--resamples",
+        "100",
+        "--levels",
+        "3",
+    ]
+    with pytest.raises(SystemExit):
+        app.main([*words, "--tag", "t1", "--annotator", "ana", "--annotator", "ben", "--json"])
+    printed = json.loads(capfdbinary.readouterr().out)
+    shown = page.locator("#agreement table").filter(has_text="Ceiling").locator("tbody tr").first.locator("td")
+    kappa = printed["judges"][0]["vs_consensus"]["kappa"]["value"]
+    assert float(shown.nth(3).get_attribute("data-value")) == kappa
+    page.get_by_text("Filters and rules").click()
+    page.get_by_role("button", name="Clear all").click()
+    expect(page.get_by_text("Filters and rules · ")).to_have_count(0)
+
+
+def test_charts_and_files_can_be_taken_away(open_page, study):
+    page = open_agreement(open_page, study)
+    made = {}
+    for kind in ("SVG", "PNG", "CSV"):
+        with page.expect_download() as waited:
+            page.get_by_role("button", name=f"Download {kind}: ceiling").click()
+        assert waited.value.suggested_filename == f"ceiling.{kind.lower()}"
+        made[kind] = Path(waited.value.path()).read_bytes()
+    assert made["SVG"].startswith(b"<svg")
+    assert b"people with each other" in made["SVG"]
+    assert made["PNG"].startswith(b"\x89PNG")
+    assert len(made["CSV"].splitlines()) == 6
+    with page.expect_download() as waited:
+        page.get_by_role("button", name="HTML report").click()
+    assert waited.value.suggested_filename == "agreeing-agreement.html"
+    assert b"Methods" in Path(waited.value.path()).read_bytes()
+
+
+def test_judges_are_sorted_compared_and_picked(open_page, served, study):
+    page = open_agreement(open_page, study)
+    names = page.locator("#agreement table").filter(has_text="Ceiling").locator("tbody td:first-child")
+    expect(names).to_have_text(["◆ gpt-x", "◆ llama-y"])
+    page.get_by_role("button", name="Judge", exact=True).click()
+    page.get_by_role("button", name="Judge", exact=True).click()
+    expect(names).to_have_text(["◆ llama-y", "◆ gpt-x"])
+    expect(page.locator(".compare [role=status]")).to_contain_text("llama-y minus gpt-x, on the same 30 items")
+    page.get_by_label("Second judge").select_option("gpt-x")
+    expect(page.locator(".compare [role=status]")).to_contain_text("Choose two different judges.")
+    page.get_by_label("Judge", exact=True).select_option("llama-y")
+    expect(page.locator("#card-confusion [data-judge='llama-y']")).to_be_visible()
+    expect(page.locator("#card-confusion [data-judge='gpt-x']")).to_be_hidden()
+    page.reload()
+    expect(page.locator("#card-confusion [data-judge='llama-y']")).to_be_visible()
+
+
+def test_a_cause_is_picked_and_counted_by_tag(open_page, served, study):
+    page = open_agreement(open_page, study)
+    page.get_by_role("link", name="Disagreements").click()
+    first = page.locator(".differ").first
+    expect(first).to_contain_text("my reasons")
+    first.get_by_role("button", name="Truly ambiguous").click()
+    expect(first.locator(".told")).to_contain_text("write your name above first")
+    page.get_by_label("Your name").fill("rita")
+    first.get_by_role("button", name="Truly ambiguous").click()
+    expect(first.locator(".told")).to_have_text("Kept, as rita.")
+    expect(page.locator("#causes-counted tbody tr")).to_have_count(2)
+    item = first.get_attribute("data-item")
+    assert [each.kind for each in served.store.item_detail(study, item).remarks] == ["truly ambiguous"]
+    first.get_by_role("link").click()
+    expect(page.locator("#item-detail")).to_contain_text("truly ambiguous")
+
+
+def test_no_name_of_a_rater_model_or_tag_runs(open_page, served):
+    fill(served.store, "hostile names", HOSTILE)
+    page = open_agreement(open_page, "hostile names")
+    card = page.locator("#card-confusion [data-judge]").first
+    card.locator(".cell[data-row='0'][data-column='0']").click()
+    expect(card.locator(".cell-items li").first).to_contain_text("<img src=x")
+    page.get_by_text("Filters and rules").click()
+    page.get_by_role("link", name="Disagreements").click()
+    expect(page.locator(".differ").first).to_contain_text("<img src=x")
+    page.get_by_label("Your name").fill(HOSTILE)
+    page.locator(".differ").first.get_by_role("button", name="The judge is wrong").click()
+    expect(page.locator("#causes-counted tbody tr")).to_have_count(2)
+    assert page.evaluate("window.ran") is None
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(open_page, study):
+    page = open_agreement(open_page, study, width=390, height=844)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

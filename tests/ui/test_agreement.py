@@ -1,0 +1,244 @@
+"""The agreement page's handlers, called as functions with a real store."""
+
+import json
+import re
+
+import gradio as gr
+import pytest
+
+from exchange.agreeing import agree
+from exchange.importing import ImportRequest, import_files
+from exchange.panel import Options
+from judge.domain import InputError, Study
+from judge.protocol import find_protocol
+from storage.ratings import Filters
+from storage.store import Store
+from ui.agreement import FILES, Agreement
+from ui.agreement_rules import read_rules, read_words
+
+HOSTILE = "<img src=x onerror=alert(1)> ${alert(1)} {{value}} \"'` </script>"
+LABELS = ("A++", "A+", "A=B", "B+", "B++")
+QUICK = "resamples=100"
+
+
+def human(name, label, **more):
+    return {"rater": name, "kind": "human", "label": label, **more}
+
+
+def judged(label, order="AB", name="j", **more):
+    status = "ok" if label else "unreadable"
+    return {"rater": name, "kind": "judge", "label": label, "order": order, "status": status, **more}
+
+
+def item(n, verdicts, **more):
+    texts = {"instruction": f"Question {n}?", "response_a": "left " * (n % 5 + 1), "response_b": "right"}
+    return {"id": f"q{n}", **texts, "model_a": "m1", "model_b": "m2", "verdicts": verdicts, **more}
+
+
+def label(n):
+    return LABELS[n * 7 % 5]
+
+
+def usual(n, judge="j"):
+    return [
+        human("ana", label(n), comment=f"because {n}"),
+        human("ben", label(n + (n % 4 == 0))),
+        judged(label(n + (n % 3 == 0)), name=judge),
+        judged(label(n), "BA", name=judge),
+    ]
+
+
+@pytest.fixture
+def kept(tmp_path):
+    store = Store.open(f"sqlite:///{tmp_path / 'accord.db'}")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def put(kept, tmp_path):
+    def make(items, study="s", protocol="wildbench-pairwise"):
+        path = tmp_path / f"{study}.jsonl"
+        path.write_text("".join(json.dumps(one) + "\n" for one in items), encoding="utf-8")
+        import_files(kept, ImportRequest([str(path)], study, find_protocol(protocol)), lambda _: None)
+        return Agreement(kept)
+
+    return make
+
+
+@pytest.fixture
+def page(put):
+    return put([item(n, usual(n), tags=[f"t{n % 2}"]) for n in range(24)])
+
+
+def at(search):
+    return gr.Request(query_params={name: values[-1] for name, values in read_words(search).items()})
+
+
+def test_the_sentence_comes_first_and_every_card_follows(page):
+    shown = page.show(at(f"study=s&{QUICK}"))
+    value = agree(page.store, "s", Options(resamples=100))
+    assert value["sentence"].split(":")[0] in shown
+    assert shown.index('class="sentence"') < shown.index("Ceiling") < shown.index('id="card-confusion"')
+    for card in ("position", "length", "policy", "alt-test", "corrected", "models", "annotators", "flow", "pairs"):
+        assert f'id="card-{card}"' in shown
+    assert shown.count("<svg") == shown.count("</svg>") >= 7
+
+
+EDGES = {
+    "no humans": [item(n, [judged(label(n)), judged(label(n), "BA")]) for n in range(6)],
+    "no judges": [item(n, [human("ana", label(n)), human("ben", label(n))]) for n in range(6)],
+    "all unreadable": [item(n, [human("ana", label(n)), human("ben", label(n)), judged(None)]) for n in range(6)],
+    "no verdicts": [item(n, []) for n in range(3)],
+    "no overlap": [item(n, [human("ana", "A+")] if n % 2 else [judged("A+")]) for n in range(6)],
+    "one item": [item(0, [human("ana", "A+"), human("ben", "B+"), judged("A++")])],
+}
+
+
+@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize("view", ["", "disagreements"])
+def test_where_there_is_no_number_the_page_gives_a_reason(put, edge, view):
+    shown = put(EDGES[edge]).show(at(f"study=s&view={view}&{QUICK}"))
+    assert 'role="alert"' not in shown
+    assert "None" not in re.sub(r"<[^>]*>", "", shown)
+    for why in re.findall(r'<span class="none" title="([^"]*)">', shown):
+        assert why
+
+
+def test_an_empty_study_an_unknown_one_and_none_are_told_apart(kept):
+    page = Agreement(kept)
+    assert "There is no study yet" in page.show(at(""))
+    kept.create_study(Study("bare", find_protocol("wildbench-pairwise").version))
+    assert "0 items and no verdict yet" in page.show(at("study=bare"))
+    assert 'data-study="bare"' in page.show(at(""))
+    assert "nonesuch" in page.show(at("study=nonesuch"))
+    assert 'role="alert"' in page.show(at("study=nonesuch"))
+
+
+def test_scores_are_shown_too(put):
+    rubric = {"criteria": "Is it right?", **{f"score{n}_description": f"level {n}" for n in range(1, 6)}}
+
+    def direct(n):
+        given = [human("ana", str(n % 5 + 1)), human("ben", str((n + n % 2) % 5 + 1)), judged(str(n % 4 + 1), None)]
+        return {"id": f"d{n}", "instruction": "Q?", "response_a": "x", "rubric": rubric, "verdicts": given}
+
+    page = put([direct(n) for n in range(12)], protocol="prometheus-direct-no-reference")
+    shown = page.show(at(f"study=s&{QUICK}"))
+    assert 'id="card-corrected"' in shown
+    assert 'id="card-position"' not in shown
+
+
+def test_an_address_names_the_same_rules_as_the_command_line():
+    words = read_words(
+        "?study=s&levels=3&combine=drop&consensus=dawid-skene&undecided=tie&length_k=50&epsilon=0.1&cluster=prompt"
+        "&seed=7&resamples=300&tag=x&tag=y&model=m&annotators=ana&since=2026-01-02&until=2026-02-03T04:05:06"
+    )
+    rules = read_rules(words)
+    assert rules.as_dict() == {
+        "levels": "3",
+        "combine": "drop",
+        "consensus": "dawid-skene",
+        "undecided": "tie",
+        "length_k": 50.0,
+        "cluster": "prompt",
+        "epsilon": 0.1,
+        "two_way": False,
+        "scores": None,
+        "filters": {
+            "tags": ["x", "y"],
+            "models": ["m"],
+            "annotators": ["ana"],
+            "since": "2026-01-02T00:00:00+00:00",
+            "until": "2026-02-03T04:05:06+00:00",
+        },
+    }
+    assert (rules.seed, rules.resamples) == (7, 300)
+    assert read_rules({}) == Options()
+    assert read_rules({"epsilon": ["0"]}).epsilon == 0
+
+
+@pytest.mark.parametrize(
+    "bad", ["levels=4", "combine=x", "length_k=long", "seed=-1", "resamples=99999999", "since=soon", "epsilon=2"]
+)
+def test_a_wrong_rule_in_the_address_is_explained(page, bad):
+    assert 'role="alert"' in page.show(at(f"study=s&{bad}"))
+    if not bad.startswith("epsilon"):
+        with pytest.raises(InputError):
+            read_rules(read_words(bad))
+
+
+def test_filters_choose_the_numbers_that_the_command_gives(page):
+    value = agree(page.store, "s", Options(resamples=100, filters=Filters(tags=("t1",), annotators=("ana",))))
+    shown = page.show(at(f"study=s&{QUICK}&tag=t1&annotators=ana"))
+    made = json.loads(page.make_file(f"?study=s&{QUICK}&tag=t1&annotators=ana", "json")["text"])
+    assert made == json.loads(json.dumps(value))
+    assert value["sentence"].split(" (")[0] in shown
+
+
+def test_a_page_asked_for_again_is_not_computed_again_until_a_verdict_is_added(page, put, monkeypatch):
+    first = page.show(at(f"study=s&{QUICK}"))
+    monkeypatch.setattr("ui.agreement.agree", lambda *_: pytest.fail("computed again"))
+    assert page.show(at(f"study=s&{QUICK}")) == first
+    monkeypatch.undo()
+    put([item(90, usual(90))])
+    assert page.show(at(f"study=s&{QUICK}")) != first
+
+
+def test_a_cell_gives_its_items_under_the_rules_of_the_address(page):
+    value = agree(page.store, "s", Options(resamples=100, filters=Filters(tags=("t0",))))
+    counts = value["judges"][0]["vs_consensus"]["confusion"]
+    for row, line in enumerate(counts):
+        for column, count in enumerate(line):
+            told = page.list_items(f"?study=s&{QUICK}&tag=t0", "j", row, column)
+            assert told["shown"].count('data-path="/studies"') == count
+    assert "problem" in page.list_items(f"?study=s&{QUICK}", "j", 9, 0)
+    assert "problem" in page.list_items(f"?study=s&{QUICK}", "nobody", 0, 0)
+    assert "problem" in page.list_items("?study=nonesuch", "j", 0, 0)
+
+
+def test_disagreements_show_both_reasons_and_keep_the_cause_a_reader_picks(page):
+    shown = page.show(at(f"study=s&view=disagreements&{QUICK}"))
+    entries = re.findall(r'<article class="differ" data-item="([^"]+)"', shown)
+    assert entries
+    assert f"because {entries[0][1:]}" in shown
+    place = {"study": "s", "item": entries[0], "judge": "j"}
+    assert "write your name" in page.keep_cause(place, "judge wrong", " ", at(""))["problem"]
+    assert "is not one of" in page.keep_cause(place, "bad luck", "rita", at(""))["problem"]
+    assert "problem" in page.keep_cause({**place, "judge": "nobody"}, "judge wrong", "rita", at(""))
+    assert "problem" in page.keep_cause({**place, "item": "q999"}, "judge wrong", "rita", at(""))
+    kept = page.keep_cause(place, "judge wrong", "rita", at(""))
+    assert kept["told"] == "Kept, as rita."
+    assert [(each.rater, each.kind) for each in page.store.item_detail("s", entries[0]).remarks] == [
+        ("rita", "judge wrong")
+    ]
+    assert f"t{int(entries[0][1:]) % 2}" in kept["shown"]
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_every_file_can_be_taken_away(page, kind):
+    made = page.make_file(f"?study=s&{QUICK}", kind)
+    assert made["name"] == f"s-agreement.{kind}"
+    assert "kappa" in made["text"]
+    assert "problem" in page.make_file(f"?study=s&{QUICK}", "exe")
+
+
+def test_programs_get_the_json_and_a_wrong_study_is_an_error_of_the_request(page):
+    assert page.agreement("s") == agree(page.store, "s")
+    with pytest.raises(gr.Error, match="nonesuch"):
+        page.agreement("nonesuch")
+
+
+def test_no_name_becomes_markup(put):
+    given = [human(HOSTILE, "A+", comment=HOSTILE), human("ben", "A+"), judged("B+", name=HOSTILE, raw=HOSTILE)]
+    items = [item(n, given, model_a=HOSTILE, tags=[HOSTILE], id=f"{n}{HOSTILE}") for n in range(4)]
+    page = put(items)
+    made = [
+        page.show(at(f"study=s&{QUICK}")),
+        page.show(at(f"study=s&{QUICK}&view=disagreements")),
+        page.list_items(f"?study=s&{QUICK}", HOSTILE, 1, 3).get("shown", ""),
+        page.show(at(f"study=s&{QUICK}&cluster=%3Cimg+src=x%3E")),
+    ]
+    for shown in made:
+        assert "<img" not in shown
+        assert "</script" not in shown
+    assert "&lt;img" in made[0]

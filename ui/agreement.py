@@ -1,0 +1,220 @@
+"""The agreement page: what the verdicts say, under the rules in its address, and where people and judges differ."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any
+
+import gradio as gr
+
+from exchange.agreeing import CONSENSUS, agree, list_cell, list_disagreements
+from exchange.panel import Options
+from exchange.report import write_report
+from exchange.tables import as_latex, as_markdown, list_tables
+from judge.domain import AccordError, InputError
+from judge.protocol import load_version
+from storage.desk import Remark
+from storage.store import Store
+from ui.agreement_rules import Words, only, read_rules, read_words, show_rules, words_of
+from ui.agreement_views import show_cell_items, show_sentence, show_value, show_views
+from ui.disagreements import PAGE, show_choice, show_counts, show_disagreement, show_pager
+from ui.display import escape
+from ui.downloads import file_name
+from ui.notices import show_failure, show_hint, show_link
+from ui.page import FOLDER, on_load, open_door
+from ui.sheet import CAUSES
+
+SCRIPT = (FOLDER / "agreement.js").read_text(encoding="utf-8")
+MOST_KEPT = 16  # answers kept for whoever asks the same again
+WAITING = '<p class="hint" role="status">The numbers are being computed…</p>'
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """The page is one piece of markup."""
+
+    frame: gr.HTML
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An answer, and as of when it is."""
+
+    answer: Any
+    moment: datetime
+
+
+class Agreement:
+    """The page's handlers; the numbers are made in `exchange`, and only where nobody has asked the same before."""
+
+    title = "Agreement"
+    path = "/agreement"
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.kept: OrderedDict[Any, Known] = OrderedDict()
+        self.one_at_a_time = Lock()  # the work keeps a processor busy: side by side it would only be slower
+
+    def layout(self) -> Controls:
+        """Put the frame on the page."""
+        frame = gr.HTML(WAITING, apply_default_css=False, js_on_load=SCRIPT, elem_id="agreement")
+        return Controls(frame)
+
+    def wire(self, on: Controls) -> None:
+        """Fill the frame when the page is opened, and open the doors its script and other programs call."""
+        on_load(self.show, [on.frame])
+        open_door(self.list_items, "agreement_cell")
+        open_door(self.keep_cause, "agreement_cause")
+        open_door(self.make_file, "agreement_file")
+        gr.api(self.agreement, api_name="agreement", queue=False, api_visibility="public")
+
+    def agreement(self, study: str) -> dict:  # type: ignore[type-arg]
+        """Give the whole JSON of a study's agreement under the usual rules, as `agreement --json` prints it."""
+        try:
+            return dict(self._agree(study, Options()).answer)
+        except AccordError as error:
+            raise gr.Error(str(error), print_exception=False) from error
+
+    def show(self, request: gr.Request) -> str:
+        """Return the page that the address names: a study, its rules, and one of two views."""
+        words = words_of(request)
+        study = only(words, "study")
+        if not study:
+            return self._offer_studies()
+        try:
+            if only(words, "view") == "disagreements":
+                return self.show_disagreements(study, words)
+            return self.show_numbers(study, words)
+        except AccordError as error:
+            return show_failure(str(error)) + show_hint("Change the address, or choose a study above.")
+
+    def _offer_studies(self) -> str:
+        names = [study.name for study in self.store.studies()]
+        if not names:
+            return show_hint("There is no study yet. Make one on the Studies page.")
+        links = "".join(f"<li><bdi>{show_link(name, self.path, study=name)}</bdi></li>" for name in names)
+        return f'{show_hint("Choose the study whose agreement you want to see.")}<ul class="offers">{links}</ul>'
+
+    def show_numbers(self, study: str, words: Words) -> str:
+        """Return the sentence, then everything else."""
+        known = self._agree(study, read_rules(words))
+        rules = show_rules(words, self.store.choices(study))
+        return (
+            f"{show_views(study, '', known.moment)}{show_sentence(known.answer)}{rules}"
+            f"{show_value(known.answer, only(words, 'judge'))}"
+        )
+
+    def show_disagreements(self, study: str, words: Words) -> str:
+        """Return a page of the items on which a judge and the people differ."""
+        rules, choices = read_rules(words), self.store.choices(study)
+        judge = only(words, "judge") or next(iter(choices.judges), "")
+        if not judge:
+            return show_views(study, "disagreements", self.store.clock()) + show_hint(
+                "No judge has given a verdict yet."
+            )
+        known = self._list(study, rules, judge)
+        text = only(words, "start")
+        start = int(text) if text.isdecimal() and int(text) < len(known.answer) else 0
+        shown = known.answer[start : start + PAGE]
+        protocol = load_version(self.store.study(study).protocol)
+        entries = "".join(
+            show_disagreement(study, protocol, entry, self.store.item_detail(study, entry["id"]), judge)
+            for entry in shown
+        )
+        pager = show_pager(start, len(shown), len(known.answer))
+        return (
+            f"{show_views(study, 'disagreements', known.moment)}{show_rules(words, choices)}"
+            f'{show_choice(choices.judges, judge)}<div id="causes-counted">{self._count(study, judge)}</div>'
+            f"{pager}{entries}{pager if len(shown) > 2 else ''}"
+        )
+
+    def _count(self, study: str, judge: str) -> str:
+        return show_counts(self.store.causes(study, judge, tuple(CAUSES)))
+
+    def list_items(self, search: str, judge: str, row: int, column: int) -> dict:  # type: ignore[type-arg]
+        """Give the items in one cell of a judge's confusion with the consensus, under the rules of an address."""
+
+        def work() -> dict[str, Any]:
+            words = read_words(search)
+            study, rules = only(words, "study"), read_rules(words)
+            labels = self._agree(study, rules).answer["scale"]
+            if not (0 <= row < len(labels) and 0 <= column < len(labels)):
+                raise InputError("there is no such cell")
+            found = list_cell(self.store, study, rules, (CONSENSUS, judge), (row, column))
+            told = f"People {labels[row]}, {judge} {labels[column]}"
+            return {"shown": show_cell_items(study, found, told)}
+
+        return _told(work)
+
+    def keep_cause(self, place: dict, cause: str, reader: str, request: gr.Request) -> dict:  # type: ignore[type-arg]
+        """Keep why a reader thinks that a judge and the people differ on an item; give all causes counted anew."""
+
+        def work() -> dict[str, Any]:
+            study, item, judge = (str(place.get(name, "")) for name in ("study", "item", "judge"))
+            who = request.username or reader.strip()
+            if cause not in CAUSES:
+                raise InputError(f"{cause!r} is not one of: {', '.join(CAUSES)}")
+            if not who:
+                raise InputError("write your name above first: a cause is kept with who gave it")
+            if judge not in self.store.choices(study).judges:
+                raise InputError(f"no judge named {judge!r} has a verdict in this study")
+            self.store.remark_on_item(study, item, who, Remark(cause, judge))
+            return {"shown": self._count(study, judge), "told": f"Kept, as {who}."}
+
+        return _told(work)
+
+    def make_file(self, search: str, kind: str) -> dict:  # type: ignore[type-arg]
+        """Give the report, the JSON or the tables under the rules of an address: a file's name and its text."""
+
+        def work() -> dict[str, Any]:
+            words = read_words(search)
+            if kind not in FILES:
+                raise InputError(f"{kind!r} is not one of: {', '.join(FILES)}")
+            value = self._agree(only(words, "study"), read_rules(words)).answer
+            return {"name": f"{file_name(value['study'])}-agreement.{kind}", "text": FILES[kind](value)}
+
+        return _told(work)
+
+    def _agree(self, study: str, rules: Options) -> Known:
+        return self._known(("numbers", study, rules), lambda: agree(self.store, study, rules))
+
+    def _list(self, study: str, rules: Options, judge: str) -> Known:
+        return self._known(("list", study, rules, judge), lambda: list_disagreements(self.store, study, rules, judge))
+
+    def _known(self, asked: tuple[Any, ...], work: Callable[[], Any]) -> Known:
+        """Return an answer that still holds, or make it: while no verdict is added, no number changes."""
+        study = self.store.study(asked[1])
+        key = (*asked, self.store.newest_verdict(study.name), study.items)
+        with self.one_at_a_time:
+            if key not in self.kept:
+                moment = datetime.now(UTC)
+                self.kept[key] = Known(work(), moment)
+            self.kept.move_to_end(key)
+            while len(self.kept) > MOST_KEPT:
+                self.kept.popitem(last=False)
+            return self.kept[key]
+
+
+def _write_tables(write: Callable[[Any], str]) -> Callable[[dict[str, Any]], str]:
+    return lambda value: "\n".join(f"{table.title}\n\n{write(table)}" for table in list_tables(value))
+
+
+FILES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "html": write_report,
+    "json": lambda value: json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
+    "md": _write_tables(as_markdown),
+    "tex": _write_tables(as_latex),
+}
+
+
+def _told(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return what the work gives, or what a person can do about it."""
+    try:
+        return work()
+    except AccordError as error:
+        return {"problem": escape(str(error))}

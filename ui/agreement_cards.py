@@ -1,0 +1,305 @@
+"""The cards of the agreement page, two by two: each asks one question of the judges or the people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from exchange.charts import (
+    NARROW,
+    confusion_chart,
+    corrected_chart,
+    curve_chart,
+    flow_chart,
+    length_chart,
+    position_chart,
+    strength_chart,
+)
+from ui.agreement_parts import (
+    cell,
+    estimate_cell,
+    show_card,
+    show_cells,
+    show_dash,
+    show_estimates,
+    show_figure,
+    show_listing,
+    show_rater,
+)
+from ui.display import escape
+from ui.notices import show_hint
+
+Value = dict[str, Any]
+STEPS = ("sampled", "judged", "readable", "labelled", "overlapping")
+
+
+def list_cards(value: Value, at: int) -> Iterator[str]:
+    """Yield the cards there are numbers for; those that show one judge show the one at this place."""
+    pairwise = value["kind"] == "pairwise"
+    if value["judges"]:
+        yield _each_judge(value, at, CONFUSION)
+    if pairwise and value["raters"]:
+        yield _position(value)
+    if value["judges"]:
+        if pairwise:
+            yield _length(value)
+        yield _each_judge(value, at, POLICY)
+        yield _curve(value)
+        yield _each_judge(value, at, CORRECTED)
+    if pairwise and value["models"]:
+        yield _models(value)
+    if any(rater["kind"] == "human" for rater in value["raters"]):
+        yield _together(value)
+        yield _people(value)
+    yield _flow(value)
+    if value["pairs"]:
+        yield _pairs(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A card that shows one judge at a time: its name, its title, what it means, and what shows one judge in it."""
+
+    name: str
+    title: str
+    meant: str
+    show: Callable[[Value, Value, str, str], str]
+
+
+def _each_judge(value: Value, at: int, own: Own) -> str:
+    parts = []
+    for place, judge in enumerate(value["judges"]):
+        of = f' data-of="{place}"{"" if place == at else " hidden"}'
+        parts.append(own.show(value, judge, of, f"{own.name}-{place + 1}"))
+    return show_card(own.name, own.title, own.meant, "".join(parts))
+
+
+def _confusion(value: Value, judge: Value, of: str, name: str) -> str:
+    pair = judge["vs_consensus"]
+    if not pair["n"]:
+        why = pair["exact"].get("why") or "no item has both"
+        return f"<div{of}>{show_hint(f'There is nothing to compare: {why}.')}</div>"
+    labels, counts = value["scale"], pair["confusion"]
+    chart = confusion_chart(labels, counts, ("● consensus", f"◆ {judge['name']}"), links=True)
+    heads = [("consensus", "Rows: people"), *((label, "") for label in labels)]
+    rows = [
+        cell(escape(label)) + "".join(cell(str(count), count) for count in line)
+        for label, line in zip(labels, counts, strict=True)
+    ]
+    figure = show_figure(name, chart, show_cells("Confusion", heads, rows))
+    return (
+        f'<div data-judge="{escape(judge["name"])}"{of}>{figure}<div class="cell-items" aria-live="polite"></div></div>'
+    )
+
+
+def _position(value: Value) -> str:
+    rows = []
+    for rater in value["raters"]:
+        name = show_rater(rater["kind"], rater["name"])
+        rows.append((f"{name}: first wins", rater["position"]["first_position_rate"]))
+        rows.append((f"{name}: order effect", rater["position"]["order_effect"]))
+    rows += [
+        (f"{show_rater('judge', judge['name'])}: both orders agree", judge["swap_consistency"])
+        for judge in value["judges"]
+    ]
+    chart = position_chart(value["raters"], NARROW)
+    meant = "How often the response shown first wins, where a side wins; without a bias it is one half."
+    return show_card("position", "Position", meant, show_figure("position", chart, show_estimates("Position", rows)))
+
+
+def _length(value: Value) -> str:
+    rows = []
+    for judge in value["judges"]:
+        name, length = show_rater("judge", judge["name"]), judge["length"]
+        rows += [
+            (f"{name}: longer wins", length["judge"]),
+            ("people, same items", length["human"]),
+            ("judge minus people", length["difference"]),
+            ("always the longer: agrees with people", length["baseline"]),
+        ]
+    meant = "How often the longer response wins; only what a judge prefers beyond people is its bias."
+    figure = show_figure("length", length_chart(value["judges"], NARROW), show_estimates("Length", rows))
+    return show_card("length", "Length", meant, figure)
+
+
+def _policies(value: Value, judge: Value, of: str, name: str) -> str:
+    # A judge asked in one order has a rule of its own in force.
+    rules = {**value["options"], "combine": judge["combined"]["rule"]}
+    heads = [
+        ("Levels", "The scale as it is, A/tie/B, or A/B"),
+        ("Two orders", "What a judge's two orders become"),
+        ("Length rule", "A slight win of a response longer by more than this is a tie"),
+        ("n", ""),
+        ("Agreement", ""),
+        ("Kappa", ""),
+    ]
+    rows = []
+    for policy in judge["policies"]:
+        now = all(policy[key] == rules[key] for key in ("levels", "combine", "length_k"))
+        shown = escape(policy["levels"])
+        rows.append(
+            cell(f"<strong>{shown}</strong> (in force)" if now else shown, policy["levels"])
+            + cell(escape(policy["combine"]))
+            + cell("none" if policy["length_k"] is None else f"&gt; {policy['length_k']:g}")
+            + cell(str(policy["n"]), policy["n"])
+            + estimate_cell(policy["exact"], percent=True)
+            + estimate_cell(policy["kappa"])
+        )
+    return show_listing(name, show_cells("Rules", heads, rows), of)
+
+
+def _curve(value: Value) -> str:
+    rows = []
+    for judge in value["judges"]:
+        test = judge["alt_test"]
+        name = show_rater("judge", judge["name"])
+        rows += [
+            cell(name) + cell(f"{point['epsilon']:g}", point["epsilon"]) + _rate(point["winning_rate"], test["why"])
+            for point in test["curve"]
+        ] or [cell(name) + cell("–") + cell(show_dash(test["why"] or "undefined"))]
+    heads = [("judge", ""), ("ε", "What the judge's cheapness is worth"), ("ω", "Share of people it may replace")]
+    meant = (
+        "The share of people whom the judge may replace, as its cheapness is worth more; from one half on it passes."
+    )
+    figure = show_figure("alt-test", curve_chart(value["judges"], NARROW), show_cells("Curve", heads, rows))
+    return show_card("alt-test", "May the judge stand in for a person?", meant, figure)
+
+
+def _rate(rate: float | None, why: str | None) -> str:
+    return cell(show_dash(why or "undefined")) if rate is None else cell(f"{rate:.2f}", rate)
+
+
+def _corrected(value: Value, judge: Value, of: str, name: str) -> str:
+    made = judge["corrected_win_rate"]
+    rows: list[tuple[str, Mapping[str, Any]]] = [
+        (f"corrected {escape(made['of'])}", made),
+        ("people only", made["human_only"]),
+        ("judge only (biased)", made["judge_only"]),
+    ]
+    chart = corrected_chart(judge, value["kind"] == "pairwise", NARROW)
+    return show_figure(name, chart, show_estimates("Corrected", rows), of)
+
+
+def _models(value: Value) -> str:
+    source = "people" if value["models"][0]["source"] == "humans" else value["models"][0]["source"]
+    heads = [
+        ("model", ""),
+        ("n", ""),
+        ("WB-Reward", "Mean reward: 1 a strong win, 0.5 a slight one, 0 a tie, and negative for losses"),
+        ("win rate", "A tie is half a win"),
+        ("strength", "Bradley–Terry: the log odds of winning against the mean model"),
+        ("rank", "Interval of ranks"),
+    ]
+    rows = [
+        cell(f"<bdi>{escape(model['name'])}</bdi>")
+        + cell(str(model["n"]))
+        + estimate_cell(model["wb_reward"])
+        + estimate_cell(model["win_rate"], percent=True)
+        + estimate_cell(model["bradley_terry"])
+        + cell("–".join(map(str, model["bradley_terry"].get("rank") or ())) or show_dash("no strength, no rank"))
+        for model in value["models"]
+    ]
+    table = show_cells("Models", heads, rows)
+    meant = f"How strong each model is by the verdicts of {source}, from who beat whom; ranks with their intervals."
+    if all(model["bradley_terry"]["value"] is None for model in value["models"]):
+        return show_card("models", "Models (Bradley–Terry)", meant, show_listing("models", table))
+    return show_card(
+        "models",
+        "Models (Bradley–Terry)",
+        meant,
+        show_figure("models", strength_chart(value["models"], NARROW), table),
+    )
+
+
+def _together(value: Value) -> str:
+    names = {
+        "alpha_ordinal": "Krippendorff's alpha, ordinal",
+        "alpha_nominal": "Krippendorff's alpha, nominal",
+        "fleiss_kappa": "Fleiss' kappa",
+        "ac1": "Gwet's AC1",
+        "mean_kappa": "mean of pairwise kappas",
+    }
+    group = value["groups"]["humans"]
+    table = show_estimates("People together", [(escape(told), group[key]) for key, told in names.items()])
+    meant = (
+        "How far all people agree with each other; 1 is perfect, 0 is what chance gives, missing labels are allowed."
+    )
+    return show_card("people-together", "People together", meant, show_listing("people-together", table))
+
+
+def _people(value: Value) -> str:
+    heads = [
+        ("Annotator", ""),
+        ("Verdicts", ""),
+        ("Pace", "Median seconds on an item"),
+        ("With themselves", "Agreement on items they were secretly given twice"),
+        ("Early", "Agreement with the majority of the others, first half of their work"),
+        ("Late", "The same in the second half"),
+        ("Drift", "Late minus early"),
+    ]
+    rows = []
+    for rater in value["raters"]:
+        if rater["kind"] == "human":
+            pace, drift = rater["pace"], rater["drift"]
+            seconds = pace["median"]
+            rows.append(
+                cell(show_rater("human", rater["name"]), rater["name"])
+                + cell(str(rater["verdicts"]), rater["verdicts"])
+                + (cell(show_dash(pace["why"])) if seconds is None else cell(f"{seconds:.0f} s", seconds))
+                + estimate_cell(rater["self_consistency"]["consistency"], percent=True)
+                + "".join(estimate_cell(drift[key], percent=True) for key in ("early", "late"))
+                + estimate_cell(drift["difference"])
+            )
+    meant = "How fast and how steadily each person works; drift is late minus early agreement with the others."
+    table = show_cells("Annotators", heads, rows, sorts=True)
+    return show_card("annotators", "Annotators", meant, show_listing("annotators", table))
+
+
+def _flow(value: Value) -> str:
+    flow = value["flow"]
+    counts: list[tuple[str, int]] = [(step, flow[step]) for step in STEPS]
+    counts += [(why.replace("_", " "), count) for why, count in flow["reasons"].items() if count]
+    rows = [cell(escape(step)) + cell(str(count), count) for step, count in counts]
+    table = show_cells("Flow of counts", [("step", ""), ("count", "")], rows)
+    meant = "How many items are left at each step, from all of them to those with both a judge's and a person's label."
+    return show_card("flow", "From sampled to overlapping", meant, show_figure("flow", flow_chart(flow, NARROW), table))
+
+
+def _pairs(value: Value) -> str:
+    heads = [("first", ""), ("second", ""), ("n", ""), ("agreement", ""), ("kappa", ""), ("quadratic", ""), ("AC1", "")]
+    rows = [_pair(pair) for pair in value["pairs"]]
+    table = show_listing("pairs", show_cells("Every two raters", heads, rows, sorts=True))
+    meant = "Each rater against each other one, on the items that both have judged."
+    folded = f"<details><summary>{len(rows)} pairs</summary>{table}</details>"
+    return show_card("pairs", "Every two raters", meant, folded, wide=True)
+
+
+def _pair(pair: Value) -> str:
+    names: Sequence[tuple[str, str]] = list(zip(pair["kinds"], (pair["a"], pair["b"]), strict=True))
+    return (
+        "".join(cell(show_rater(kind, name), name) for kind, name in names)
+        + cell(str(pair["n"]), pair["n"])
+        + estimate_cell(pair["exact"], percent=True)
+        + "".join(estimate_cell(pair[key]) for key in ("kappa", "kappa_quadratic", "ac1"))
+    )
+
+
+CONFUSION = Own(
+    "confusion",
+    "Where people and judge differ",
+    "How often the judge (columns) gave each label where people's consensus (rows) gave another; press a cell.",
+    _confusion,
+)
+POLICY = Own(
+    "policy",
+    "How much of it is the rule",
+    "The same verdicts under other rules for levels, for a judge's two orders and for length.",
+    _policies,
+)
+CORRECTED = Own(
+    "corrected",
+    "Corrected by people's labels",
+    "The judge on all items, corrected by how far it strays where people have judged too (prediction-powered).",
+    _corrected,
+)

@@ -1,0 +1,106 @@
+"""What the agreement page is made of: a number with its reason, a table, a card with a chart to take away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from exchange.sentences import told
+from ui.display import escape
+
+SIGNS = {"human": "●", "judge": "◆"}
+
+
+def show_number(made: Mapping[str, Any], *, percent: bool = False) -> str:
+    """Return an estimate with its interval; a dash carries its reason, on hover and for screen readers."""
+    why = made.get("why") or ""
+    if made["value"] is None:
+        return show_dash(why or "undefined")
+    shown = escape(told(dict(made), percent=percent))
+    return f'<span title="{escape(why)}">{shown}</span>' if why else shown
+
+
+def show_dash(why: str) -> str:
+    """Return the dash that stands for a number there is none of."""
+    return f'<span class="none" title="{escape(why)}">–<span class="unseen"> undefined: {escape(why)}</span></span>'
+
+
+def show_rater(kind: str, name: str) -> str:
+    """Return a rater's name behind the mark of their kind."""
+    what = "person" if kind == "human" else "judge"
+    return f'<span class="sign" role="img" aria-label="{what}">{SIGNS[kind]}</span> <bdi>{escape(name)}</bdi>'
+
+
+def cell(markup: str, value: float | str | None = None) -> str:
+    """Return a table's cell; the value is what it is sorted by and what a CSV file has."""
+    kept = "" if value is None else f' data-value="{escape(str(value))}"'
+    return f"<td{kept}>{markup}</td>"
+
+
+def estimate_cell(made: Mapping[str, Any], *, percent: bool = False) -> str:
+    """Return a cell with an estimate, sorted by its value."""
+    # Undefined sorts last, whichever way.
+    return cell(show_number(made, percent=percent), "" if made["value"] is None else made["value"])
+
+
+def show_cells(name: str, heads: Sequence[tuple[str, str]], rows: Sequence[str], *, sorts: bool = False) -> str:
+    """Return a table from rows of cells; a head is a title and what it means."""
+    titles = "".join(
+        f'<th scope="col" title="{escape(meant)}">'
+        + (f'<button type="button" data-sort>{escape(title)}</button>' if sorts else escape(title))
+        + "</th>"
+        for title, meant in heads
+    )
+    return (
+        f'<div class="table" role="region" aria-label="{escape(name)}" tabindex="0"><table><thead><tr>{titles}</tr>'
+        f"</thead><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table></div>"
+    )
+
+
+def show_estimates(name: str, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """Return the numbers behind a chart: each estimate with its ends and how many it is from."""
+    heads = [("", ""), ("value", ""), ("low", "2.5 %"), ("high", "97.5 %"), ("n", "")]
+    cells = []
+    for title, made in rows:
+        why = made.get("why") or "undefined"
+        ends = (
+            cell(show_dash(why)) if made[key] is None else cell(_plain(made[key]), made[key])
+            for key in ("value", "low", "high")
+        )
+        cells.append(f"{cell(title)}{''.join(ends)}{cell(str(made.get('n', 0)))}")
+    return show_cells(name, heads, cells)
+
+
+def _plain(value: float) -> str:
+    return f"{value:.4f}".replace("-", "−")
+
+
+def show_card(name: str, title: str, meant: str, body: str, *, wide: bool = False) -> str:
+    """Return a card: its title, one sentence on what it shows, and what is in it."""
+    return (
+        f'<section class="card{" wide" if wide else ""}" id="card-{name}" aria-labelledby="title-{name}">'
+        f'<h3 id="title-{name}">{escape(title)}</h3><p class="meant">{escape(meant)}</p>{body}</section>'
+    )
+
+
+def show_figure(name: str, chart: str, numbers: str, of: str = "") -> str:
+    """Return a chart with its numbers behind a toggle and the ways to take it away."""
+    takes = "".join(
+        f'<button type="button" data-take="{kind}" data-name="{escape(name)}" aria-label="Download {kind.upper()}: '
+        f'{escape(name)}">{kind.upper()}</button>'
+        for kind in ("svg", "png", "csv")
+    )
+    return (
+        f'<div class="figure"{of}>'
+        f'<figure tabindex="0" role="region" aria-label="Chart: {escape(name)}">{chart}</figure>'
+        f'<div class="under"><details class="numbers"><summary>Numbers</summary>{numbers}</details>'
+        f'<p class="takes">{takes}</p></div></div>'
+    )
+
+
+def show_listing(name: str, table: str, of: str = "") -> str:
+    """Return a table that can be taken away as CSV."""
+    return (
+        f'<div class="figure"{of}>{table}<div class="under"><p class="takes"><button type="button" data-take="csv" '
+        f'data-name="{escape(name)}" aria-label="Download CSV: {escape(name)}">CSV</button></p></div></div>'
+    )

@@ -1,0 +1,183 @@
+"""A study's agreement as markup: the sentence, the ceiling, the judges, and a card for every question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from exchange.charts import NARROW, ceiling_chart
+from ui.agreement_cards import list_cards
+from ui.agreement_parts import (
+    cell,
+    estimate_cell,
+    show_cells,
+    show_dash,
+    show_estimates,
+    show_figure,
+    show_listing,
+    show_number,
+    show_rater,
+)
+from ui.display import escape
+from ui.notices import show_hint
+
+Value = dict[str, Any]
+HEADS = (
+    ("Judge", ""),
+    ("n", "Items with a label of the judge and a consensus of people"),
+    ("Agreement", "Share of items on which judge and consensus have the same label"),
+    ("Kappa", "Cohen's kappa: agreement beyond what chance would give; 1 is perfect, 0 is chance"),
+    ("Quadratic", "Kappa in which a near miss counts for more than a far one"),
+    ("AC1", "Gwet's AC1: like kappa, but steady when nearly all labels are the same"),
+    ("With people", "The judge against each person, on the same items as the next column"),
+    ("Ceiling", "People against each other, on the items that have the judge and two people"),
+    ("Gap", "The judge with people minus people with each other; negative is worse than a person"),
+    (
+        "Alt-test",
+        "Whether the judge may stand in for a person: the share ω of people it may replace, at least one half",
+    ),
+    ("Silent", "Replies without a verdict: unreadable, refused, cut off or failed"),
+)
+
+
+def show_views(study: str, view: str, moment: datetime) -> str:
+    """Return the study's name, the two views, and as of when the numbers are."""
+    links = "".join(
+        f'<a data-view="{name}"{" aria-current=page" if name == view else ""}>{title}</a>'
+        for name, title in (("", "Numbers"), ("disagreements", "Disagreements"))
+    )
+    return (
+        f'<div class="agreement-head"><h2><bdi>{escape(study)}</bdi></h2><nav class="views" aria-label="Views">{links}'
+        f'</nav><span class="as-of">As of <time datetime="{moment.isoformat()}">{moment:%H:%M:%S} UTC</time></span>'
+        '<button type="button" data-refresh>Refresh</button></div>'
+    )
+
+
+def show_sentence(value: Value) -> str:
+    """Return the sentence in large type, and what to beware of behind it."""
+    return f'<p class="sentence"><bdi>{escape(value["sentence"])}</bdi></p>{_warnings(value["warnings"])}'
+
+
+def _warnings(warnings: Sequence[str]) -> str:
+    if not warnings:
+        return ""
+    listed = "".join(f"<li><bdi>{escape(warning)}</bdi></li>" for warning in warnings)
+    told = "One thing" if len(warnings) == 1 else f"{len(warnings)} things"
+    return f'<details class="beware"><summary>{told} to beware of</summary><ul>{listed}</ul></details>'
+
+
+def show_value(value: Value, chosen: str) -> str:
+    """Return everything below the sentence; `chosen` is the judge in those cards that show one."""
+    return "".join(_sections(value, chosen))
+
+
+def _sections(value: Value, chosen: str) -> Iterator[str]:
+    judges = value["judges"]
+    if judges:
+        yield _ceiling(judges)
+        yield f"<h2>Judges</h2>{_judges(judges)}{_glossary()}"
+        if value["comparisons"]:
+            yield _comparison(value)
+    elif value["raters"]:
+        yield show_hint("No judge has given a verdict yet: start one on the Judges page.")
+    at = next((place for place, judge in enumerate(judges) if judge["name"] == chosen), 0)
+    yield _picker(judges, at)
+    yield f'<div class="cards">{"".join(list_cards(value, at))}</div>'
+    yield _takes()
+
+
+def _ceiling(judges: Sequence[Value]) -> str:
+    rows = [(show_rater("human", "people with each other"), judges[0]["human_ceiling"])]
+    for judge in judges:
+        rows.append((show_rater("judge", judge["name"]), judge["leave_one_out"]))
+        rows.append((f"gap of <bdi>{escape(judge['name'])}</bdi>", judge["gap"]))
+    charts = f'<div class="broad">{ceiling_chart(judges)}</div><div class="slim">{ceiling_chart(judges, NARROW)}</div>'
+    return show_figure("ceiling", charts, show_estimates("The human ceiling", rows))
+
+
+def _judges(judges: Sequence[Value]) -> str:
+    rows = []
+    for judge in judges:
+        pair, left = judge["vs_consensus"], judge["left_out"]
+        silent = sum(left[reason] for reason in ("unreadable", "refused", "cut_off", "failed"))
+        name = judge["name"]
+        rows.append(
+            cell(show_rater("judge", name), name)
+            + cell(str(pair["n"]), pair["n"])
+            + estimate_cell(pair["exact"], percent=True)
+            + "".join(estimate_cell(pair[key]) for key in ("kappa", "kappa_quadratic", "ac1"))
+            + "".join(estimate_cell(judge[key]) for key in ("leave_one_out", "human_ceiling", "gap"))
+            + _alt_test(judge["alt_test"])
+            + cell(str(silent), silent)
+        )
+    return show_listing("judges", show_cells("Judges", HEADS, rows, sorts=True))
+
+
+def _alt_test(test: Value) -> str:
+    if test["passes"] is None:
+        return cell(show_dash(test["why"] or "undefined"), "")
+    told = "passes" if test["passes"] else "fails"
+    return cell(f"ω {test['winning_rate']:.2f}, {told}", test["winning_rate"])
+
+
+def _glossary() -> str:
+    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(meant)}.</dd>" for name, meant in HEADS if meant)
+    return f'<details class="glossary"><summary>What are these?</summary><dl>{listed}</dl></details>'
+
+
+def _comparison(value: Value) -> str:
+    names = [judge["name"] for judge in value["judges"]]
+    place = {name: at for at, name in enumerate(names)}
+    options = "".join(f'<option value="{at}">{escape(name)}</option>' for at, name in enumerate(names))
+    found = "".join(
+        f'<p data-pair="{place[pair["a"]]}-{place[pair["b"]]}" hidden>{_difference(pair)}</p>'
+        for pair in value["comparisons"]
+    )
+    return (
+        f'<div class="compare"><p><label>Compare <select data-compare="0" aria-label="First judge">{options}</select>'
+        f'</label> <label>with <select data-compare="1" aria-label="Second judge">{options}</select></label></p>'
+        f'<div role="status">{found}<p data-pair="same" hidden>Choose two different judges.</p></div></div>'
+    )
+
+
+def _difference(pair: Value) -> str:
+    p = pair["mcnemar_p"]
+    chance = show_dash("no item tells the two apart") if p is None else "&lt; 0.001" if p < 0.001 else f"{p:.3f}"
+    apart = f"<bdi>{escape(pair['b'])}</bdi> minus <bdi>{escape(pair['a'])}</bdi>"
+    return (
+        f"{apart}, on the same {pair['n']} items and people: agreement {show_number(pair['exact'])}, "
+        f"kappa {show_number(pair['kappa'])}, AC1 {show_number(pair['ac1'])}; "
+        f'<span title="Whether one of them is right more often where only one is">McNemar’s test</span> p {chance}.'
+    )
+
+
+def _picker(judges: Sequence[Value], at: int) -> str:
+    if len(judges) < 2:
+        return "<h2>Closer</h2>" if judges else ""
+    options = "".join(
+        f'<option value="{place}"{" selected" if place == at else ""}>{escape(judge["name"])}</option>'
+        for place, judge in enumerate(judges)
+    )
+    return f'<div class="line"><h2>Closer</h2><label>Judge <select data-pick>{options}</select></label></div>'
+
+
+def _takes() -> str:
+    kinds = {"html": "HTML report", "json": "JSON", "md": "Markdown tables", "tex": "LaTeX tables"}
+    buttons = "".join(f'<button type="button" data-file="{kind}">{told}</button>' for kind, told in kinds.items())
+    return (
+        '<h2>Take it away</h2><p class="meant">The report is one file with every number, chart and method; it loads '
+        f'nothing and prints well.</p><p class="takes files">{buttons}</p><p class="told" role="status"></p>'
+    )
+
+
+def show_cell_items(study: str, found: Sequence[Mapping[str, Any]], told: str, most: int = 200) -> str:
+    """Return the items of one cell of a confusion matrix, each with the way to it."""
+    links = "".join(
+        f'<li><a data-path="/studies" data-study="{escape(study)}" data-item="{escape(entry["id"])}">'
+        f"<bdi>{escape(entry['id'])}</bdi></a></li>"
+        for entry in found[:most]
+    )
+    rest = f'<p class="meant">The first {most} of them are listed.</p>' if len(found) > most else ""
+    items = "1 item" if len(found) == 1 else f"{len(found):,} items"
+    return f"<h4><bdi>{escape(told)}</bdi>: {items}</h4><ul>{links}</ul>{rest}"
