@@ -37,8 +37,8 @@ def test_the_tour_is_left_with_escape(open_page, address):
     expect(page.get_by_role("dialog")).to_contain_text("Step 1 of 4")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()
-    assert page.evaluate("localStorage.getItem('accord:toured')") == "yes"
-    assert page.locator(".pointed").count() == 0
+    expect(page.locator(".pointed")).to_have_count(0)
+    page.wait_for_function("localStorage.getItem('accord:toured') === 'yes'")
 
 
 def test_examples_are_loaded_from_an_empty_page(open_page, served, monkeypatch):
