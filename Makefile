@@ -3,12 +3,16 @@
 PYTHON ?= python3
 ENV := .venv
 BIN := $(ENV)/bin
-CODE := app.py terminal.py terminal_statistics.py judge agreement storage exchange ui tests benchmarks
+CODE := app.py terminal.py terminal_statistics.py terminal_examples.py judge agreement storage exchange ui tests benchmarks
 
-.PHONY: run test check soak coverage bench lock clean
+.PHONY: run demo test check docs screenshots soak coverage bench lock clean
 
 run: $(ENV)/.ready ## Start the app and print its address
 	$(BIN)/python app.py serve
+
+demo: $(ENV)/.ready ## Start the app with the example studies, in a database of their own
+	$(BIN)/python app.py demo --database sqlite:///demo.db
+	$(BIN)/python app.py serve --database sqlite:///demo.db
 
 test: check ## Formatting, lint, types and every test
 	$(BIN)/python -m pytest -n 2
@@ -25,7 +29,13 @@ coverage: $(ENV)/.ready-dev ## How often the intervals hold the truth, by simula
 	PYTHONPATH=. $(BIN)/python tests/agreement/simulation.py
 
 bench: $(ENV)/.ready-dev ## The benchmarks, as ratios in one run
-	for name in start reading storing judging agreement; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	for name in start reading storing reviewing judging agreement; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+
+docs: $(ENV)/.ready ## Write docs/commands.md anew from the commands
+	$(BIN)/python tests/commands_page.py
+
+screenshots: $(ENV)/.ready-dev ## Write docs/pictures anew, from the example studies in a real browser
+	$(BIN)/python -m benchmarks.screenshots
 
 lock: $(BIN)/uv ## Write the exact versions that everyone installs
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements.txt

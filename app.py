@@ -18,6 +18,7 @@ import typer
 from judge.domain import InputError, Verdict
 from judge.protocol import find_protocol, list_protocols
 from terminal import DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
+from terminal_examples import demo
 from terminal_statistics import agreement, plan, verify
 
 app = typer.Typer(
@@ -331,7 +332,7 @@ def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = D
     write(f"{len(changes)} verdicts changed\n")
 
 
-for command in (agreement, plan, verify):
+for command in (agreement, plan, verify, demo):
     app.command()(command)
 
 
@@ -363,7 +364,7 @@ def main(arguments: list[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else arguments
     if not words or (words[0].startswith("-") and words[0] not in ("--help", "-h")):
         words = ["serve", *words]
-    app(words, prog_name="python app.py")
+    app(words, prog_name="accord" if Path(sys.argv[0]).stem == "accord" else "python app.py")
 
 
 if __name__ == "__main__":

@@ -281,7 +281,7 @@ class _Check:
             self.known_protocol = _suited(record)
             self.notes.append(f"no protocol was named: {self.known_protocol.name} suits the first item")
         try:
-            for part in _split(record, self.protocol):
+            for part in split_pair(record, self.protocol):
                 self._check(part)
                 yield self._counted(part, row)
         except (FieldError, ItemError) as error:
@@ -334,7 +334,7 @@ def _suited(record: Record) -> Protocol:
     return find_protocol(f"{family}-{'pairwise' if item.response_b is not None else 'direct'}")
 
 
-def _split(record: Record, protocol: Protocol) -> list[Record]:
+def split_pair(record: Record, protocol: Protocol) -> list[Record]:
     """Return the record, or under a direct protocol a pair's two responses as two items of one cluster."""
     item = record.item
     if protocol.kind == "pairwise" or item.response_b is None:

@@ -135,3 +135,12 @@ def test_help_tells_the_commands(accord) -> None:
     told = accord("--help").stdout
     for command in (b"serve", b"render", b"parse", b"protocols"):
         assert command in told
+
+
+def test_demo_loads_the_example_studies_once(accord) -> None:
+    first, second = accord("demo"), accord("demo")
+    assert (
+        first.stdout == second.stdout == b"Example: WildBench\nExample: Prometheus pairs\nExample: Prometheus scores\n"
+    )
+    assert b"added 60 items" in first.stderr
+    assert b"nothing was added" in second.stderr

@@ -27,6 +27,19 @@ window.accord = {
       else localStorage.setItem(`accord:${name}`, value);
     } catch { /* a browser that keeps nothing still works, without drafts */ }
   },
+  // Loads the example studies and goes to the first of them; what goes wrong is told.
+  loadExamples: async (button, tell) => {
+    button.disabled = true;
+    tell("Loading the example studies …");
+    try {
+      const { study, problem } = await accord.call("load_examples");
+      if (study) return window.location.assign(accord.address("/", { study }));
+      tell(problem);
+    } catch {
+      tell("The server did not answer. Nothing was changed; try again in a moment.");
+    }
+    button.disabled = false;
+  },
   // Copies text, also where the clipboard is closed to pages that come over plain http.
   copy: async (text) => {
     try {

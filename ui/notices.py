@@ -24,6 +24,12 @@ def show_hint(message: str) -> str:
     return f'<p class="hint">{escape(message)}</p>'
 
 
+def show_empty(message: str, offer: str) -> str:
+    """Return what to do next where there is no study, with a button that loads the example studies."""
+    button = f'<button type="button" class="button" data-examples>{escape(offer)}</button>'
+    return f'{show_hint(message)}<p>{button} <span class="hint" role="status"></span></p>'
+
+
 def show_moment(moment: datetime | None) -> str:
     """Return a moment for the reader's own time zone, which the page's script knows."""
     if moment is None:

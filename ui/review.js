@@ -104,10 +104,16 @@ const chooseStudy = (studies) => {
   const open = studies.filter((study) => !study.closed);
   if (open.length === 1) return window.location.replace(accord.address("/", { ...asked, study: open[0].name }));
   if (studies.length === 0) {
+    const told = made("p", "The example studies were written for Accord; their verdicts are simulated.", { className: "muted" });
+    told.setAttribute("role", "status");
+    const load = made("button", "Load the example studies", { type: "button", className: "button" });
+    load.addEventListener("click", () => accord.loadExamples(load, (words) => { told.textContent = words; }));
     return showGate(
       made("h2", "There is no study yet"),
       made("p", "A study holds the items to be judged. Make one under Studies, or import a file there."),
       made("a", "Go to Studies", { href: accord.address("/studies", {}), className: "button" }),
+      load,
+      told,
     );
   }
   const list = made("ul", "");
@@ -508,4 +514,9 @@ window.addEventListener("popstate", () => {
 window.addEventListener("beforeunload", () => { if (sheet && draft.label && !sheet.own) keepDraft(); });
 
 if (!who()) askName();
-else once(() => load(asked.item ?? ""));
+else {
+  once(async () => {
+    await load(asked.item ?? "");
+    if (sheet) takeTour(page, { made, openPanel });
+  });
+}

@@ -28,7 +28,7 @@ from ui.sheet import CAUSES, make_sheet, own_json, scale_as_shown, show_reveal, 
 
 FOLDER = Path(__file__).parent
 SKELETON = (FOLDER / "review.html").read_text(encoding="utf-8")
-SCRIPT = (FOLDER / "review.js").read_text(encoding="utf-8")
+SCRIPT = "".join((FOLDER / name).read_text(encoding="utf-8") for name in ("tour.js", "review.js"))
 # A judge's reply arrives piece by piece, which needs the queue; several people may ask at once.
 STREAM: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": 8}
 REMARKS = ("flag", "unflag", *CAUSES)

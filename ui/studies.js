@@ -35,7 +35,9 @@ watch("value", () => {
 element.addEventListener("click", async ({ target }) => {
   const button = target.closest("button");
   if (!button) return;
-  if (button.dataset.open !== undefined) {
+  if (button.dataset.examples !== undefined) {
+    accord.loadExamples(button, (words) => { button.nextElementSibling.textContent = words; });
+  } else if (button.dataset.open !== undefined) {
     element.querySelectorAll("[aria-current]").forEach((other) => other.removeAttribute("aria-current"));
     button.setAttribute("aria-current", "true");
     trigger("open", { item: button.dataset.open });

@@ -8,6 +8,7 @@ from typing import Any
 
 import gradio as gr
 
+from exchange.examples import EXAMPLES, load_examples
 from judge.domain import AccordError, Study, StudyError
 from storage.overviews import Overview
 from storage.store import Store
@@ -15,8 +16,8 @@ from ui.annotators import AnnotatorControls, AnnotatorsPanel
 from ui.display import escape
 from ui.downloads import DownloadControls, DownloadsPanel
 from ui.items import SCRIPT, ItemControls, ItemsPanel
-from ui.notices import count, show_bar, show_failure, show_hint, show_link, show_success, show_table
-from ui.page import INSTANT, Settings, asked, on_load
+from ui.notices import count, show_bar, show_empty, show_failure, show_link, show_success, show_table
+from ui.page import INSTANT, Settings, asked, on_load, open_door
 from ui.planning import PlanControls, PlanPanel
 from ui.study_form import StudyForm, StudyFormControls
 from ui.uploads import ASSIGNING, CHOOSING, WORKING, Upload, UploadControls, UploadPanel, chosen_mapping, told_import
@@ -132,6 +133,7 @@ class Studies:
         self.downloads.wire(on.downloads)
         self.plan.wire(on.plan)
         on_load(self.show, self._shown(on))
+        open_door(self.load_examples, "load_examples")
         self._wire_upload(on)
         self._wire_settings(on)
 
@@ -181,6 +183,14 @@ class Studies:
             told = show_failure(str(error)) + _way_back()
             return told, gr.update(visible=False), gr.update(visible=False), gr.skip(), *unchanged
         return show_head(overview), gr.update(visible=False), gr.update(visible=True), gr.skip(), *settings, *shown
+
+    def load_examples(self) -> dict:  # type: ignore[type-arg]
+        """Put the example studies into the database and tell where to begin."""
+        try:
+            load_examples(self.store)
+        except AccordError as error:
+            return {"problem": str(error)}
+        return {"study": EXAMPLES[0].name}
 
     def refresh(self, request: gr.Request) -> tuple[Any, ...]:
         """Show the study again after something was added to it."""
@@ -269,9 +279,10 @@ class Studies:
 def show_overviews(known: Sequence[Overview]) -> str:
     """Return all studies as a table, or how to begin."""
     if not known:
-        return show_hint(
-            "There is no study yet. Make one below: from a file of items, or empty. To see how judging works first, "
-            "try the Playground."
+        return show_empty(
+            "There is no study yet. Make one below: from a file of items, or empty. To see how everything looks with "
+            "something in it, load the example studies: their verdicts are simulated.",
+            "Load the example studies",
         )
     heads = [
         ("Study", ""),

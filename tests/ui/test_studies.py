@@ -87,6 +87,13 @@ def test_an_empty_house_says_how_to_begin_and_opens_the_form(page):
     assert (overview["visible"], chosen["visible"], form["open"]) == (True, False, True)
 
 
+def test_an_empty_house_offers_the_example_studies(page, kept):
+    assert "data-examples" in page.show(at())[0]
+    assert page.load_examples() == {"study": "Example: WildBench"}
+    assert "data-examples" not in page.show(at())[0]
+    assert page.load_examples() == {"study": "Example: WildBench"}
+
+
 def test_the_list_tells_how_far_each_study_is(page, kept):
     fill(kept)
     kept.close_study("s")
