@@ -19,6 +19,7 @@ from judge.domain import InputError, Verdict
 from judge.protocol import find_protocol, list_protocols
 from terminal import DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
 from terminal_statistics import agreement, plan, verify
+from terminal_users import users
 
 app = typer.Typer(
     add_completion=False,
@@ -59,12 +60,12 @@ def serve(
     database: DatabaseUrl = DEFAULT_DATABASE,
 ) -> None:
     """Start the app and print its address. Stop it with Ctrl-C."""
-    from ui.app import start_server
     from ui.page import Settings
+    from ui.server import Address, start_server
 
     with clear_errors(), opened(database) as store:
         settings = Settings(list_protocols(own_protocols()), own_weights())
-        start_server(store, settings, host, port, root_path, open_browser)
+        start_server(store, settings, Address(host, port, root_path), open_browser)
 
 
 @app.command()
@@ -333,6 +334,7 @@ def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = D
 
 for command in (agreement, plan, verify):
     app.command()(command)
+app.add_typer(users, name="users")
 
 
 def mapping(pairs: list[str]) -> dict[str, str]:
