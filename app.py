@@ -18,6 +18,7 @@ import typer
 from judge.domain import InputError, Verdict
 from judge.protocol import find_protocol, list_protocols
 from terminal import DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
+from terminal_backup import backup, restore
 from terminal_statistics import agreement, plan, verify
 from terminal_users import users
 
@@ -332,7 +333,7 @@ def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = D
     write(f"{len(changes)} verdicts changed\n")
 
 
-for command in (agreement, plan, verify):
+for command in (agreement, plan, verify, backup, restore):
     app.command()(command)
 app.add_typer(users, name="users")
 
