@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from exchange.accounts import Accounts, may
 from judge.domain import InputError
 from storage.accounts import Account
+from ui.logs import logged
 
 COOKIE = "accord_session"
 USER = "accord.user"  # where the gate leaves the name of who asks
@@ -98,12 +99,15 @@ class Gate:
         self.accounts = accounts
         self.proxy = proxy
         self.root = root_path.rstrip("/")
+        self.log = False  # whether a line is written for each request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or let it through."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
+            if self.log:
+                send = logged(scope, send, lambda: str(scope.get(USER, "")))
             refused = await self._refusal(scope)
             await (refused or self.app)(scope, receive, _with_headers(send))
 

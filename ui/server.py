@@ -70,7 +70,9 @@ def start_server(
     async def serve() -> None:
         # Built in a running event loop: without one gradio makes loops of its own and never closes them.
         blocks = build_app(store, settings, endpoints, runs, accounts)
-        await Server(make_web_app(blocks, accounts, proxy, address.root_path), address, told).serve()
+        gate = make_web_app(blocks, accounts, proxy, address.root_path)
+        gate.log = environment.get("ACCORD_LOG", "").lower() == "json"
+        await Server(gate, address, told).serve()
 
     try:
         asyncio.run(serve())
