@@ -24,7 +24,7 @@ who.hidden = !name;
 if (signedIn) {
   who.title = "Sign out";
   accord.call("open_pages").then((paths) => {
-    for (const link of element.querySelectorAll("nav a")) link.hidden = !paths.includes(link.dataset.path);
+    for (const link of element.querySelectorAll("nav a")) if (!paths.includes(link.dataset.path)) link.remove();
   });
 }
 who.addEventListener("click", async () => {
