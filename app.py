@@ -18,8 +18,10 @@ import typer
 from judge.domain import InputError, Verdict
 from judge.protocol import find_protocol, list_protocols
 from terminal import DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
+from terminal_backup import backup, restore
 from terminal_examples import demo
 from terminal_statistics import agreement, plan, verify
+from terminal_users import users
 
 app = typer.Typer(
     add_completion=False,
@@ -60,12 +62,12 @@ def serve(
     database: DatabaseUrl = DEFAULT_DATABASE,
 ) -> None:
     """Start the app and print its address. Stop it with Ctrl-C."""
-    from ui.app import start_server
     from ui.page import Settings
+    from ui.server import Address, start_server
 
     with clear_errors(), opened(database) as store:
         settings = Settings(list_protocols(own_protocols()), own_weights())
-        start_server(store, settings, host, port, root_path, open_browser)
+        start_server(store, settings, Address(host, port, root_path), open_browser)
 
 
 @app.command()
@@ -332,8 +334,9 @@ def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = D
     write(f"{len(changes)} verdicts changed\n")
 
 
-for command in (agreement, plan, verify, demo):
+for command in (agreement, plan, verify, demo, backup, restore):
     app.command()(command)
+app.add_typer(users, name="users")
 
 
 def mapping(pairs: list[str]) -> dict[str, str]:

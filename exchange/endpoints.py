@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from judge.addresses import BlockedAddressError, Resolver, numeric_addresses, refuse_private
 from judge.client import Client, Endpoint
 from judge.domain import LONGEST_NAME, Failure, InputError, Prompt, Reply
 from judge.embedded import LABEL, EmbeddedModel, find_weights
@@ -21,6 +22,7 @@ from storage.store import Store
 
 TRIAL = Prompt("trial", "AB", "", "Reply with the one word: ready", ())
 TRIAL_TOKENS, TRIAL_SECONDS = 16, 30.0
+ALLOW = ": whoever runs Accord allows it with ACCORD_ALLOW_PRIVATE=on"
 NO_CONSTRAINTS: Mapping[str, object] = {}
 # What a visitor names here is sent to a server of their choice: no other secret of the environment may be.
 KEY_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
@@ -73,6 +75,7 @@ class Endpoints:
     def __init__(self, store: Store, weights: Path | None = None, environment: Mapping[str, str] = os.environ) -> None:
         self.store = store
         self._environment = environment
+        self.private = environment.get("ACCORD_ALLOW_PRIVATE", "").lower() in ("on", "1", "true")
         self._embedded = EmbeddedModel(weights)
         # By preset and person, with the address it was typed for: a preset that moves takes no key along.
         self._keys: dict[tuple[str, str], tuple[str | None, str]] = {}
@@ -94,7 +97,7 @@ class Endpoints:
             raise InputError(f"give the endpoint a name of at most {LONGEST_NAME} characters")
         if preset.embedded or preset.name == EMBEDDED.name:
             raise InputError("the embedded model is always there: give the endpoint another name")
-        check_address(preset.base_url)
+        check_address(preset.base_url, self.private)
         if preset.key_env and not KEY_VARIABLE.fullmatch(preset.key_env):
             raise InputError(
                 f"{preset.key_env!r} cannot be the name of the key's variable: it must end in _API_KEY, "
@@ -146,7 +149,7 @@ class Endpoints:
         """Return the name of the model that would be asked, or say what is missing to ask it; nothing is started."""
         if preset.embedded:
             return find_weights(self._embedded.path).stem
-        check_address(preset.base_url)
+        check_address(preset.base_url, self.private)
         if not preset.model.strip():
             raise InputError(f"no model is named for {preset.name or preset.base_url!r}: type the model's name")
         if preset.base_url is None and not self._key(preset, who):
@@ -161,7 +164,14 @@ class Endpoints:
         """Return where a judge is served, with its key; the first use of the embedded model starts it."""
         if preset.embedded:
             return await asyncio.to_thread(self._embedded.start)
-        return Endpoint(preset.base_url, self.model_of(preset, who), self._key(preset, who))
+        model = self.model_of(preset, who)
+        if preset.base_url is not None and not self.private:
+            host = urlsplit(preset.base_url).hostname or ""
+            try:  # said here in words; whatever the name leads to later is refused when it is connected to
+                await Resolver().address_of(host)
+            except BlockedAddressError as error:
+                raise InputError(f"{error}{ALLOW}") from error
+        return Endpoint(preset.base_url, model, self._key(preset, who), private=self.private)
 
     @asynccontextmanager
     async def connect(self, preset: str | Preset, who: str = "") -> AsyncIterator[Connected]:
@@ -188,8 +198,8 @@ class Endpoints:
         self._keys.clear()
 
 
-def check_address(base_url: str | None) -> None:
-    """Refuse what is no server's address, or holds what must not be stored or shown."""
+def check_address(base_url: str | None, private: bool = True) -> None:
+    """Refuse what is no server's address, holds what must not be stored or shown, or may not be asked."""
     if base_url is None:
         return
     Endpoint(base_url, "", "")  # says what an address looks like
@@ -202,6 +212,12 @@ def check_address(base_url: str | None) -> None:
         raise InputError(
             "an endpoint's address may hold no user, password or ?…: it is stored and shown. Type the key by itself"
         )
+    host = parts.hostname or ""
+    try:
+        if not private:
+            refuse_private(host, numeric_addresses(host))
+    except BlockedAddressError as error:
+        raise InputError(f"{error}{ALLOW}") from error
 
 
 def _preset(row: NamedEndpoint) -> Preset:

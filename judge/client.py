@@ -31,7 +31,7 @@ from judge.completions import Heard, first_choice, read_completion
 from judge.domain import Failure, InputError, Prompt, Reply, Scale
 from judge.refusals import CAPABILITIES, Trouble, explain_status, refused_capability, scrub
 from judge.render import fold_system
-from judge.transport import GroupedTransport
+from judge.transport import GroupedTransport, PublicTransport
 
 T = TypeVar("T")
 PATH = "/chat/completions"
@@ -49,6 +49,7 @@ class Endpoint:
     timeout: float = 60.0
     tries: int = 5
     context: int | None = None
+    private: bool = True  # whether it may be in the private network; a server that others use says no
 
     def __post_init__(self) -> None:
         if self.base_url is not None and not re.match(r"https?://[^/\s]+", self.base_url):
@@ -84,7 +85,10 @@ class Client:
             max_retries=0,
             timeout=None,  # ours is for the whole call, openai's for each read
             http_client=httpx2.AsyncClient(
-                transport=GroupedTransport(), timeout=None, follow_redirects=True, trust_env=outside
+                transport=GroupedTransport() if endpoint.private else PublicTransport(GroupedTransport()),
+                timeout=None,
+                follow_redirects=True,
+                trust_env=outside,
             ),
         )
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 from judge.domain import StorageError
 from storage.engine import WRITE
 
-HEAD = "0005"
+HEAD = "0006"
 FOLDER = Path(__file__).parent / "migrations"
 
 

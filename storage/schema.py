@@ -372,3 +372,46 @@ endpoints = Table(
     Column("price_completion", Float),
     Column("created", UtcTime, nullable=False),
 )
+
+# Who may sign in. A rater is whoever gave a verdict; an account is whoever may use the pages.
+accounts = Table(
+    "account",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("password", Text),  # its argon2 hash; none for who comes by invitation or through a proxy
+    Column("created", UtcTime, nullable=False),
+    Column("disabled", UtcTime),
+    UniqueConstraint("name"),
+)
+
+# Of what a browser or a link holds only the hash is kept: who reads the database cannot sign in with it.
+sessions = Table(
+    "session",
+    metadata,
+    Column("hash", Text, primary_key=True),
+    Column("account_id", ForeignKey("account.id"), nullable=False),
+    Column("created", UtcTime, nullable=False),
+    Column("expires", UtcTime, nullable=False),
+)
+
+invitations = Table(
+    "invitation",
+    metadata,
+    Column("hash", Text, primary_key=True),
+    Column("account_id", ForeignKey("account.id"), nullable=False),
+    Column("created", UtcTime, nullable=False),
+    Column("expires", UtcTime, nullable=False),
+)
+
+# Passwords that were tried and were not right, so that nobody can try many.
+sign_in_tries = Table(
+    "sign_in_try",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("created", UtcTime, nullable=False),
+    Index("ix_sign_in_try_created", "created"),
+)

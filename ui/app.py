@@ -1,17 +1,15 @@
-"""The app as one object, and its server."""
+"""The app as one object, in which every event asks whose it is."""
 
 from __future__ import annotations
 
-import errno
-import os
-import socket
-import time
+import asyncio
+from typing import Any
 
 import gradio as gr
 
+from exchange.accounts import Accounts
 from exchange.background import Runs
 from exchange.endpoints import Endpoints
-from judge.domain import InputError
 from storage.store import Store
 from ui.agreement import Agreement
 from ui.examples import list_examples
@@ -21,18 +19,44 @@ from ui.playground import Playground
 from ui.review import Review
 from ui.settings import SettingsPage
 from ui.studies import Studies
-from ui.theme import LAUNCH
+
+
+class Guarded(gr.Blocks):  # type: ignore[misc]
+    """Pages of which every event checks the role of who sends it, whichever way it came in.
+
+    Gradio runs any event by its number, on a page or not, private or not; all ways lead through one method.
+    """
+
+    accounts: Accounts
+    for_annotators: frozenset[int] = frozenset()  # the numbers of the events that are not for leads alone
+
+    async def process_api(self, block_fn: Any, inputs: list[Any], *rest: Any, **named: Any) -> dict[str, Any]:
+        """Run an event, if who asks for it may."""
+        number = block_fn if isinstance(block_fn, int) else block_fn._id  # noqa: SLF001
+        known = self.fns.get(number)
+        open_to_all = number in self.for_annotators and (isinstance(block_fn, int) or known is block_fn)
+        request = named.get("request")
+        asking = request[0] if isinstance(request, list) and request else request
+        name = getattr(asking, "username", None)
+        if not await asyncio.to_thread(self.accounts.allows, name, "annotator" if open_to_all else "lead"):
+            raise gr.Error("your account may not do this: ask a lead of the study", print_exception=False)
+        return dict(await super().process_api(block_fn, inputs, *rest, **named))
 
 
 def build_app(
-    store: Store, settings: Settings, endpoints: Endpoints | None = None, runs: Runs | None = None
-) -> gr.Blocks:
+    store: Store,
+    settings: Settings,
+    endpoints: Endpoints | None = None,
+    runs: Runs | None = None,
+    accounts: Accounts | None = None,
+) -> Guarded:
     """Return the app over a store, ready to launch once; the first page is the one at the root.
 
     Whoever gives it endpoints and runs of their own closes them when its server has stopped.
     """
     endpoints = endpoints or Endpoints(store, settings.weights)
     runs = runs or Runs(store, endpoints)
+    accounts = accounts or Accounts(store)
     pages: list[Page] = [
         Review(store, endpoints),
         Judges(store, endpoints, runs),
@@ -45,75 +69,24 @@ def build_app(
     def list_studies() -> list[str]:
         return [study.name for study in store.studies()]
 
+    def open_pages(request: gr.Request) -> list[str]:
+        lead = accounts.allows(request.username, "lead")
+        return [page.path for page in pages if lead or page is pages[0]]
+
     # Files that were sent or fetched are gone from the server a day later.
-    with gr.Blocks(title="Accord", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as blocks:
+    with Guarded(title="Accord", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as blocks:
         open_door(list_studies, "list_studies")
+        open_door(open_pages, "open_pages")
         _put(pages[0], pages)
+    blocks.accounts = accounts
+    blocks.for_annotators = frozenset(blocks.fns)
     for page in pages[1:]:
         with blocks.route(page.title, page.path, show_in_navbar=False):
             _put(page, pages)
-    return blocks
+    made: Guarded = blocks
+    return made
 
 
 def _put(page: Page, pages: list[Page]) -> None:
     put_header(page, pages)
     page.wire(page.layout())
-
-
-def start_server(store: Store, settings: Settings, host: str, port: int, root_path: str, open_browser: bool) -> None:
-    """Serve the app, print its address, and return after Ctrl-C."""
-    _check_address(host, port)
-    _spare_own_address_from_proxies(host)
-    endpoints = Endpoints(store, settings.weights)
-    runs = Runs(store, endpoints)
-    try:
-        _serve(build_app(store, settings, endpoints, runs), host, port, root_path, open_browser)
-    finally:
-        runs.close()
-        endpoints.close()
-
-
-def _serve(blocks: gr.Blocks, host: str, port: int, root_path: str, open_browser: bool) -> None:
-    blocks.launch(
-        **LAUNCH,
-        server_name=f"[{host}]" if ":" in host else host,
-        server_port=port,
-        root_path=root_path,
-        inbrowser=open_browser,
-        prevent_thread_lock=True,
-        quiet=True,
-    )
-    try:
-        print(f"Accord is at {blocks.local_url.rstrip('/')} (Ctrl-C stops it)", flush=True)  # noqa: T201
-        while blocks.is_running:
-            time.sleep(0.2)
-    except KeyboardInterrupt:
-        blocks.close(verbose=False)
-
-
-def _check_address(host: str, port: int) -> None:
-    """Refuse an address that cannot be listened on; gradio would find out late and say less."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            if os.name == "posix":  # elsewhere this option would let two servers share the port
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except socket.gaierror as error:
-        raise InputError(
-            f"the host {host!r} is not known: use an address of this machine, such as 127.0.0.1"
-        ) from error
-    except OSError as error:
-        reasons = {
-            errno.EADDRINUSE: "is in use: stop the program that uses it, or choose another with --port",
-            errno.EACCES: "may not be used without special rights: choose one above 1023 with --port",
-            errno.EADDRNOTAVAIL: "is not an address of this machine: choose another with --host",
-        }
-        reason = reasons.get(error.errno or 0, f"cannot be listened on: {error.strerror}")
-        raise InputError(f"port {port} on {host} {reason}") from error
-
-
-def _spare_own_address_from_proxies(host: str) -> None:
-    # Gradio asks its own server whether it is up, and would ask through a proxy named in the environment.
-    spared = [os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or "", "localhost", "127.0.0.1", host]
-    os.environ["NO_PROXY"] = os.environ["no_proxy"] = ",".join(dict.fromkeys(filter(None, spared)))

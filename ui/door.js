@@ -2,6 +2,8 @@
 window.accord = {
   // Gradio tells the address under which the app is served; a proxy may have put it under a path.
   root: () => (window.gradio_config?.root ?? window.location.origin).replace(/\/$/, ""),
+  // Who is signed in; empty where nobody has to.
+  user: () => window.gradio_config?.username ?? "",
   // Calls a door and returns its answer; throws when the server is away or has a fault.
   call: async (name, ...data) => {
     const answer = await fetch(`${accord.root()}/gradio_api/run/${name}`, {

@@ -17,10 +17,18 @@ choice.addEventListener("change", () => {
 });
 accord.call("list_studies").then(fill).catch(() => fill(study ? [study] : []));
 const who = element.querySelector(".who");
-const name = accord.recall("annotator");
+const signedIn = accord.user();
+const name = signedIn || accord.recall("annotator");
 who.textContent = name ?? "";
 who.hidden = !name;
-who.addEventListener("click", () => {
+if (signedIn) {
+  who.title = "Sign out";
+  accord.call("open_pages").then((paths) => {
+    for (const link of element.querySelectorAll("nav a")) if (!paths.includes(link.dataset.path)) link.remove();
+  });
+}
+who.addEventListener("click", async () => {
+  if (signedIn) await fetch(`${accord.root()}/logout`, { method: "POST" });
   accord.keep("annotator", null);
   window.location.assign(accord.address("/", { study }));
 });

@@ -18,7 +18,7 @@ let linked = accord.recall("linked") === "yes";
 let since = 0; // when the item came into sight
 let spent = 0; // seconds it was in sight before that
 
-const who = () => accord.recall("annotator") ?? "";
+const who = () => accord.user() || (accord.recall("annotator") ?? "");
 const say = (text) => {
   const banner = find(".banner");
   banner.textContent = text ?? "";

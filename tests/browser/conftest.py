@@ -1,21 +1,16 @@
 """A real Chromium, a real server, and pages that fail on any error or any request to another host."""
 
-import asyncio
-import socket
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import pytest
 from install import find_chromium
 from playwright.sync_api import expect, sync_playwright
+from serving import Serving
 
 from exchange.background import Runs
 from exchange.endpoints import Endpoints
-from judge.protocol import list_protocols
 from storage.store import Store
-from ui.app import build_app
-from ui.page import Settings
-from ui.theme import LAUNCH
 
 # Chromium must stay as silent as the pages: no look for updates, no sync.
 ARGUMENTS = [
@@ -42,25 +37,10 @@ class Served:
 @pytest.fixture(scope="session")
 def served(tmp_path_factory):
     """Return one app for all browser tests; each makes studies of its own in it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     store = Store.open(f"sqlite:///{tmp_path_factory.mktemp('browser') / 'accord.db'}")
-    endpoints = Endpoints(store, environment={})
-    runs = Runs(store, endpoints)
-    blocks = asyncio.run(launch(store, endpoints, runs, port))
-    yield Served(f"http://127.0.0.1:{port}", store, endpoints, runs)
-    blocks.close(verbose=False)
-    runs.close()
-    endpoints.close()
+    with Serving(store) as app:
+        yield Served(app.address, store, app.endpoints, app.runs)
     store.close()
-
-
-async def launch(store, endpoints, runs, port):
-    # In a running event loop: without one gradio makes loops of its own and never closes them.
-    blocks = build_app(store, Settings(list_protocols()), endpoints, runs)
-    blocks.launch(**LAUNCH, server_name="127.0.0.1", server_port=port, prevent_thread_lock=True, quiet=True)
-    return blocks
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,9 @@ from exchange.endpoints import Endpoints
 from judge.domain import InputError
 from judge.protocol import list_protocols
 from storage.store import Store
-from ui.app import build_app, start_server
+from ui.app import build_app
 from ui.page import Settings
+from ui.server import Address, start_server
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = Settings(list_protocols())
@@ -60,13 +61,13 @@ def test_a_busy_port_is_told_with_what_to_do(empty):
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=f"port {port} on 127.0.0.1 is in use: .* --port"):
-            start_server(empty, SETTINGS, "127.0.0.1", port, "", open_browser=False)
+            start_server(empty, SETTINGS, Address("127.0.0.1", port), open_browser=False)
 
 
 @pytest.mark.parametrize(("host", "complaint"), [("no-such-host.invalid", "not known"), ("192.0.2.1", "--host")])
 def test_a_wrong_host_is_told_with_what_to_do(empty, host, complaint):
     with pytest.raises(InputError, match=complaint):
-        start_server(empty, SETTINGS, host, free_port(), "", open_browser=False)
+        start_server(empty, SETTINGS, Address(host, free_port()), open_browser=False)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")

@@ -1,0 +1,182 @@
+"""Signing in: passwords, sessions that end, invitations that work once, and who may do what."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from datetime import timedelta
+from typing import Literal, get_args
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from judge.domain import LONGEST_NAME, InputError
+from storage import accounts
+from storage.accounts import Account
+from storage.store import Store
+
+Role = Literal["annotator", "lead", "admin"]
+ROLES: tuple[Role, ...] = get_args(Role)
+SESSION = timedelta(hours=12)
+INVITATION = timedelta(days=7)
+SHORTEST_PASSWORD, LONGEST_PASSWORD = 10, 1000
+WINDOW = timedelta(minutes=15)
+TRIES_FOR_A_NAME, TRIES_FROM_AN_ADDRESS = 10, 100
+LOOK_AGAIN = 2.0  # seconds for which "nobody has an account" is believed
+_HASHER = PasswordHasher()
+
+
+class TooManyTriesError(InputError):
+    """So many wrong passwords came that nobody is let in for a while."""
+
+
+class Accounts:
+    """The accounts in a store; with none of them, and unless it is demanded, nobody has to sign in."""
+
+    def __init__(self, store: Store, demanded: bool = False) -> None:
+        self.store = store
+        self._on = demanded
+        self._looked = float("-inf")
+        # Verified when the name is unknown, so that the time taken does not tell which names there are.
+        self._nobody = _HASHER.hash(secrets.token_hex())
+
+    def needed(self) -> bool:
+        """Say whether people have to sign in: from the first account on they always have to."""
+        if not self._on and time.monotonic() - self._looked > LOOK_AGAIN:
+            with self.store.reading() as connection:
+                self._on = accounts.any_account(connection)
+            self._looked = time.monotonic()
+        return self._on
+
+    def list(self) -> list[Account]:
+        """Return every account, by name."""
+        with self.store.reading() as connection:
+            return accounts.list_accounts(connection)
+
+    def find(self, name: str) -> Account | None:
+        """Return the account of this name, unless it is disabled."""
+        with self.store.reading() as connection:
+            account = accounts.find_account(connection, name)
+        return account if account is not None and account.disabled is None else None
+
+    def allows(self, name: str | None, least: Role) -> bool:
+        """Say whether somebody may do what a role may; when nobody has to sign in, everybody may."""
+        if not self.needed():
+            return True
+        account = self.find(name) if name else None
+        return account is not None and may(account.role, least)
+
+    def add(self, name: str, role: Role, password: str | None = None) -> Account:
+        """Store a new account; without a password it is for an invitation, or for who signs in at a proxy."""
+        if name != name.strip() or not name or len(name) > LONGEST_NAME or not name.isprintable():
+            raise InputError(f"an account needs a name of 1 to {LONGEST_NAME} letters, without spaces around it")
+        hashed = _hashed(password) if password is not None else None
+        account = Account(name, role, self.store.clock(), None, hashed)
+        with self.store.writing() as connection:
+            if not accounts.add_account(connection, account):
+                raise InputError(f"there is an account named {name!r} already")
+        return account
+
+    def disable(self, name: str) -> None:
+        """Let an account in no more, and end its sessions at once."""
+        self._known(name)
+        with self.store.writing() as connection:
+            accounts.disable(connection, name, self.store.clock())
+
+    def change_password(self, name: str, password: str) -> None:
+        """Give an account another password and end its sessions."""
+        self._known(name)
+        hashed = _hashed(password)
+        with self.store.writing() as connection:
+            accounts.set_password(connection, name, hashed)
+
+    def invite(self, name: str) -> str:
+        """Return the token of a link with which somebody chooses their password, once; older ones stop working."""
+        self._known(name)
+        token, now = secrets.token_urlsafe(32), self.store.clock()
+        with self.store.writing() as connection:
+            accounts.add_invitation(connection, name, _digest(token), now, now + INVITATION)
+        return token
+
+    def invited(self, token: str) -> Account | None:
+        """Return whom an invitation is for, if it is still good."""
+        with self.store.reading() as connection:
+            return accounts.invited(connection, _digest(token), self.store.clock())
+
+    def accept(self, token: str, password: str) -> str:
+        """Use an invitation up: set the password, and return the token of a new session."""
+        hashed = _hashed(password)
+        with self.store.writing() as connection:
+            account = accounts.take_invitation(connection, _digest(token), self.store.clock())
+            if account is None:
+                raise InputError("this invitation was used or has run out: ask for another")
+            accounts.set_password(connection, account.name, hashed)
+        return self._begin(account)
+
+    def sign_in(self, name: str, password: str, address: str) -> str:
+        """Return the token of a new session, or say why there is none; wrong names and passwords look the same."""
+        now = self.store.clock()
+        with self.store.writing() as connection:
+            for_name, from_address = accounts.count_try(connection, name[:LONGEST_NAME], address, now, now - WINDOW)
+        if for_name > TRIES_FOR_A_NAME or from_address > TRIES_FROM_AN_ADDRESS:
+            raise TooManyTriesError("too many tries: wait a quarter of an hour, or ask for an invitation")
+        account = self.find(name)
+        right = account.password if account and account.password else None
+        if not _matches(right or self._nobody, password) or account is None or right is None:
+            raise InputError("name or password is wrong")
+        with self.store.writing() as connection:
+            accounts.forgive(connection, account.name)
+        return self._begin(account)
+
+    def who(self, token: str) -> Account | None:
+        """Return whose session this is, if it has not ended."""
+        with self.store.reading() as connection:
+            return accounts.in_session(connection, _digest(token), self.store.clock())
+
+    def sign_out(self, token: str) -> None:
+        """End a session."""
+        with self.store.writing() as connection:
+            accounts.end_session(connection, _digest(token), self.store.clock())
+
+    def _begin(self, account: Account) -> str:
+        token, now = secrets.token_urlsafe(32), self.store.clock()
+        with self.store.writing() as connection:
+            accounts.open_session(connection, account.name, _digest(token), now, now + SESSION)
+        return token
+
+    def _known(self, name: str) -> None:
+        with self.store.reading() as connection:
+            if accounts.find_account(connection, name) is None:
+                raise InputError(f"there is no account named {name!r}: `python app.py users list` shows them")
+
+
+def as_role(word: str) -> Role:
+    """Return a role by its name, or say which there are."""
+    for role in ROLES:
+        if role == word:
+            return role
+    raise InputError(f"{word!r} is not a role: {', '.join(ROLES)}")
+
+
+def may(role: str, least: Role) -> bool:
+    """Say whether a role includes another: an admin may do what a lead may, and a lead what an annotator may."""
+    return role in ROLES and ROLES.index(role) >= ROLES.index(least)
+
+
+def _hashed(password: str) -> str:
+    if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
+        raise InputError(f"a password has at least {SHORTEST_PASSWORD} characters, and at most {LONGEST_PASSWORD}")
+    return _HASHER.hash(password)
+
+
+def _matches(hashed: str, password: str) -> bool:
+    try:
+        return len(password) <= LONGEST_PASSWORD and _HASHER.verify(hashed, password)
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+def _digest(token: str) -> str:
+    # A token has 256 random bits: a plain hash of it cannot be guessed backwards.
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,151 @@
+"""Who may sign in: accounts, sessions, invitations, and the tries that failed. Tokens come here as hashes only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, Table, bindparam, delete, exists, func, insert, or_, select, update
+
+from storage.raters import add_if_absent
+from storage.schema import accounts, invitations, sessions, sign_in_tries
+from storage.verdicts import record_event
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Somebody who may use the pages, as their role allows."""
+
+    name: str
+    role: str
+    created: datetime
+    disabled: datetime | None
+    password: str | None  # its hash
+
+
+_COLUMNS = [accounts.c[name] for name in Account.__dataclass_fields__]
+_ALL = select(*_COLUMNS).order_by(accounts.c.name)
+_ONE = select(*_COLUMNS).where(accounts.c.name == bindparam("wanted"))
+_ANY = select(exists().where(accounts.c.id.is_not(None)))
+_ID = select(accounts.c.id).where(accounts.c.name == bindparam("wanted"))
+
+
+def _holder(table: Table) -> Any:
+    """Return the account that a token is for, while both are good."""
+    return (
+        select(*_COLUMNS)
+        .join(table, table.c.account_id == accounts.c.id)
+        .where(table.c.hash == bindparam("token"), table.c.expires > bindparam("now"), accounts.c.disabled.is_(None))
+    )
+
+
+_IN_SESSION, _INVITED = _holder(sessions), _holder(invitations)
+
+
+def any_account(connection: Connection) -> bool:
+    """Say whether there is an account."""
+    return bool(connection.execute(_ANY).scalar())
+
+
+def list_accounts(connection: Connection) -> list[Account]:
+    """Return every account, by name."""
+    return [Account(*row) for row in connection.execute(_ALL)]
+
+
+def find_account(connection: Connection, name: str) -> Account | None:
+    """Return the account of this name, if there is one."""
+    return _account(connection.execute(_ONE, {"wanted": name}).first())
+
+
+def in_session(connection: Connection, token: str, now: datetime) -> Account | None:
+    """Return whose session this is, if it has not ended."""
+    return _account(connection.execute(_IN_SESSION, {"token": token, "now": now}).first())
+
+
+def invited(connection: Connection, token: str, now: datetime) -> Account | None:
+    """Return whom an invitation is for, if it is still good."""
+    return _account(connection.execute(_INVITED, {"token": token, "now": now}).first())
+
+
+def add_account(connection: Connection, account: Account) -> bool:
+    """Store a new account; say False when the name is taken."""
+    if find_account(connection, account.name) is not None:
+        return False
+    values = {name: getattr(account, name) for name in Account.__dataclass_fields__}
+    add_if_absent(connection, accounts, **values)
+    record_event(connection, "account_added", account.created, account=account.name, role=account.role)
+    return True
+
+
+def set_password(connection: Connection, name: str, password: str) -> None:
+    """Give an account another password, as a hash; whoever is signed in with the old one no longer is."""
+    connection.execute(update(accounts).where(accounts.c.name == name).values(password=password))
+    _end_all(connection, sessions, name)
+
+
+def disable(connection: Connection, name: str, now: datetime) -> None:
+    """Let an account in no more, and end what is open of it."""
+    connection.execute(update(accounts).where(accounts.c.name == name).values(disabled=now))
+    for table in (sessions, invitations):
+        _end_all(connection, table, name)
+    record_event(connection, "account_disabled", now, account=name)
+
+
+def _end_all(connection: Connection, table: Table, name: str) -> None:
+    mine = select(accounts.c.id).where(accounts.c.name == name).scalar_subquery()
+    connection.execute(delete(table).where(table.c.account_id == mine))
+
+
+def open_session(connection: Connection, name: str, token: str, now: datetime, expires: datetime) -> None:
+    """Begin a session, and forget those that have run out."""
+    connection.execute(delete(sessions).where(sessions.c.expires <= now))
+    connection.execute(insert(sessions).values(**_token(connection, name, token, now), expires=expires))
+    record_event(connection, "sign_in", now, account=name)
+
+
+def end_session(connection: Connection, token: str, now: datetime) -> None:
+    """End a session; nothing is wrong if there is none."""
+    account = in_session(connection, token, now)
+    connection.execute(delete(sessions).where(sessions.c.hash == token))
+    if account is not None:
+        record_event(connection, "sign_out", now, account=account.name)
+
+
+def add_invitation(connection: Connection, name: str, token: str, now: datetime, expires: datetime) -> None:
+    """Keep a new invitation for an account, instead of the older ones."""
+    _end_all(connection, invitations, name)
+    connection.execute(insert(invitations).values(**_token(connection, name, token, now), expires=expires))
+    record_event(connection, "invited", now, account=name)
+
+
+def take_invitation(connection: Connection, token: str, now: datetime) -> Account | None:
+    """Use an invitation up and return whom it was for; only one of two at the same moment gets it."""
+    account = invited(connection, token, now)
+    taken = connection.execute(delete(invitations).where(invitations.c.hash == token))
+    return account if taken.rowcount else None
+
+
+def _token(connection: Connection, name: str, token: str, now: datetime) -> dict[str, Any]:
+    number = connection.execute(_ID, {"wanted": name}).scalar_one()
+    return {"hash": token, "account_id": number, "created": now}
+
+
+def count_try(connection: Connection, name: str, address: str, now: datetime, since: datetime) -> tuple[int, int]:
+    """Write a try down before its password is looked at; return how many there were for the name and the address."""
+    connection.execute(delete(sign_in_tries).where(sign_in_tries.c.created < since))
+    connection.execute(insert(sign_in_tries).values(name=name, address=address, created=now))
+    both = select(
+        func.count().filter(sign_in_tries.c.name == name), func.count().filter(sign_in_tries.c.address == address)
+    ).where(or_(sign_in_tries.c.name == name, sign_in_tries.c.address == address))
+    row = connection.execute(both).one()
+    return int(row[0]), int(row[1])
+
+
+def forgive(connection: Connection, name: str) -> None:
+    """Forget the tries for a name: the right password was given."""
+    connection.execute(delete(sign_in_tries).where(sign_in_tries.c.name == name))
+
+
+def _account(row: Row[Any] | None) -> Account | None:
+    return Account(**row._asdict()) if row is not None else None

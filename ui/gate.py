@@ -1,0 +1,208 @@
+"""The gate before every page and door: who asks, whether their role may, and what a browser may do with the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from exchange.accounts import Accounts, may
+from judge.domain import InputError
+from storage.accounts import Account
+from ui.logs import logged
+
+COOKIE = "accord_session"
+USER = "accord.user"  # where the gate leaves the name of who asks
+MEGABYTE = 1_000_000
+# The uploads' own limit is gradio's (`max_file_size`); this one also holds for what is not a file.
+LARGEST_UPLOAD, LARGEST_BODY = 22 * MEGABYTE, 4 * MEGABYTE
+
+# Gradio's pages start from inline scripts and make functions of texts, so both have to be allowed; no other host is.
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; media-src 'self' data: blob:; "
+    "worker-src 'self' blob:; frame-src 'none'; object-src 'none'; base-uri 'self'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+API = "/gradio_api/"
+OPEN = ("/health", "/login")
+OPEN_UNDER = ("/invite/", "/assets/", "/static/")  # the last two hold gradio's own files, the same in every copy
+# What gradio opens and no page of ours uses: fetching for others, editing code, recording, counting.
+CLOSED = (
+    *(
+        API + door
+        for door in ("proxy=", "runs", "run-history", "deep_link", "vibe", "undo-vibe", "process_recording", "dev/")
+    ),
+    *(API + door for door in ("profiling", "token", "component_server", "custom_component", "stream/", "openapi.json")),
+    *("/monitoring", "/openapi.json", "/docs", "/redoc", "/pwa_icon", "/svelte/"),
+)
+# All that an annotator's page asks for; everything else is for leads.
+FOR_ANNOTATORS = ("/", "/config", "/theme.css", "/logout", "/robots.txt", "/manifest.json", "/favicon.ico")
+DOORS_FOR_ANNOTATORS = tuple(
+    API + door
+    for door in ("run/", "api/", "call/", "queue/", "info", "heartbeat/", "startup-events", "reset", "cancel",
+                 "login_check", "user", "app_id", "theme.css")
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A proxy that signs people in: the header that names them, and the addresses it is believed from."""
+
+    header: str
+    addresses: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
+
+    @classmethod
+    def named(cls, environment: Mapping[str, str]) -> Proxy | None:
+        """Return the proxy that ACCORD_PROXY_HEADER and ACCORD_PROXY_ADDRESSES name; both or neither."""
+        header, listed = environment.get("ACCORD_PROXY_HEADER", ""), environment.get("ACCORD_PROXY_ADDRESSES", "")
+        if not header and not listed:
+            return None
+        if not header or not listed:
+            raise InputError("ACCORD_PROXY_HEADER and ACCORD_PROXY_ADDRESSES go together: set both, or neither")
+        try:
+            return cls(header, tuple(ipaddress.ip_network(each.strip()) for each in listed.split(",")))
+        except ValueError as error:
+            raise InputError(f"ACCORD_PROXY_ADDRESSES: {error}: write addresses with commas between them") from error
+
+    def trusts(self, address: str) -> bool:
+        """Say whether a request comes from this proxy."""
+        try:
+            peer = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        return any(peer in network for network in self.addresses)
+
+
+class Gate:
+    """Asks of every request who sends it, and refuses what their role may not; adds the headers to every answer."""
+
+    def __init__(self, app: ASGIApp, accounts: Accounts, proxy: Proxy | None = None, root_path: str = "") -> None:
+        self.app = app
+        self.accounts = accounts
+        self.proxy = proxy
+        self.root = root_path.rstrip("/")
+        self.log = False  # whether a line is written for each request
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or let it through."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif scope["type"] == "http":
+            if self.log:
+                send = logged(scope, send, lambda: str(scope.get(USER, "")))
+            refused = await self._refusal(scope)
+            await (refused or self.app)(scope, receive, _with_headers(send))
+
+    async def _refusal(self, scope: Scope) -> Response | None:
+        headers, path = Headers(scope=scope), scope["path"]
+        scope[USER] = ""
+        if path.startswith(CLOSED):
+            return _refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+        if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
+            wrong = _wrong_body(headers, path) or (_is_foreign(headers) and _FOREIGN)
+            if wrong:
+                return wrong
+        if path in OPEN or path.startswith(OPEN_UNDER) or not await asyncio.to_thread(self.accounts.needed):
+            return None
+        account = await asyncio.to_thread(self._account, scope, headers)
+        if account is None:
+            return self._sign_in_first(scope, headers)
+        scope[USER] = account.name
+        if path in FOR_ANNOTATORS or path.startswith(DOORS_FOR_ANNOTATORS) or may(account.role, "lead"):
+            return None
+        return _refused(HTTPStatus.FORBIDDEN, "this is for leads of a study: your account may only review")
+
+    def _account(self, scope: Scope, headers: Headers) -> Account | None:
+        if self.proxy and self.proxy.trusts(peer_of(scope)):
+            names = headers.getlist(self.proxy.header)
+            if names:  # one that was sent twice may be one that somebody tried to slip in
+                return self.accounts.find(_decoded(names[0])) if len(names) == 1 else None
+        token = session_token(headers)
+        return self.accounts.who(token) if token else None
+
+    def _sign_in_first(self, scope: Scope, headers: Headers) -> Response:
+        if scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
+            query = scope["query_string"].decode("latin-1")
+            wanted = quote(scope["path"] + (f"?{query}" if query else ""), safe="")
+            return RedirectResponse(f"{self.root}/login?next={wanted}", HTTPStatus.SEE_OTHER)
+        return _refused(HTTPStatus.UNAUTHORIZED, "sign in first")
+
+
+def session_token(headers: Headers) -> str:
+    """Return the token that the browser sent, if it sent one."""
+    return cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+
+
+def peer_of(scope: Scope) -> str:
+    """Return the address at the other end of the connection."""
+    return str((scope.get("client") or ("",))[0])
+
+
+def _decoded(name: str) -> str:
+    # Headers are read as Latin-1; a proxy writes names in UTF-8.
+    try:
+        return name.encode("latin-1").decode()
+    except UnicodeError:
+        return name
+
+
+def _wrong_body(headers: Headers, path: str) -> Response | None:
+    """Refuse a body that is too large, or of a size nobody knows."""
+    length = headers.get("content-length", "")
+    if "transfer-encoding" in headers or not length.isdecimal():
+        return _refused(HTTPStatus.LENGTH_REQUIRED, "send a Content-Length")
+    limit = LARGEST_UPLOAD if path.startswith(f"{API}upload") else LARGEST_BODY
+    if int(length[:18]) > limit:
+        return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {limit // MEGABYTE} MB can be sent")
+    return None
+
+
+def _is_foreign(headers: Headers) -> bool:
+    """Say whether another site's page makes the browser send this: it may change nothing here."""
+    fetched = headers.get("sec-fetch-site")
+    if fetched is not None:
+        return fetched not in ("same-origin", "none")
+    origin = headers.get("origin")
+    own = (headers.get("host"), headers.get("x-forwarded-host"))
+    return origin is not None and urlsplit(origin).netloc not in own
+
+
+def _refused(status: HTTPStatus, why: str) -> Response:
+    return JSONResponse({"error": why}, status)
+
+
+_FOREIGN = _refused(HTTPStatus.FORBIDDEN, "another site may change nothing here")
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sending
+
+
+def name_of(request: Any) -> str:
+    """Return the name of who asks, as gradio wants to know it; empty when nobody has to sign in."""
+    return str(request.scope.get(USER, ""))
