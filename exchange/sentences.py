@@ -13,6 +13,7 @@ NAMES = {
     "pearson": "Pearson's r",
 }
 FEW_RATERS = 2
+WIDE_GAP = 0.1  # an interval around 0 that reaches further does not show that two things are alike
 
 
 def tell(value: dict[str, Any]) -> str:
@@ -42,6 +43,8 @@ def _tell_gap(judge: dict[str, Any], judges: int) -> str:
         how = "less than"
     elif low > 0:
         how = "more than"
+    elif low < -WIDE_GAP or high > WIDE_GAP:
+        how, unsure = "perhaps as much as", "; the interval is too wide to tell"
     among = f" (the closest of {judges} judges)" if judges > 1 else ""
     counts = f"{_many(gap['n'], 'item')}, {_many(gap['humans'], 'annotator')}"
     return (

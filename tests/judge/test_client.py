@@ -285,7 +285,7 @@ def test_tries_are_bounded(bad: Answer, kind: str) -> None:
 def test_the_waits_grow_to_a_bound_and_jitter_shortens_them() -> None:
     async def main() -> list[float]:
         async with Client(Endpoint("http://127.0.0.1:9/v1", "m", KEY, tries=12), jitter=lambda: 0.0) as client:
-            return list(client._delays())
+            return list(client.delays())
 
     waits = asyncio.run(main())
     assert waits[:3] == [0.25, 0.5, 1.0]
