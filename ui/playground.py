@@ -253,7 +253,8 @@ class Playground:
         shown = Shown(name, text, reply=sample_reply(protocol))
         prompt, reading, _ = self.show(name, protocol.source, text, "AB", shown.reply)
         start = Start(shown, protocol, parse_item(text), prompt, reading)
-        return put_controls(self.protocols, self.examples, self._judges(), start)
+        # Of the judges only the embedded one, which everybody has: what is set here is sent to everybody.
+        return put_controls(self.protocols, self.examples, self._judges()[:1], start)
 
     @staticmethod
     def _marks(on: Controls) -> list[Any]:
