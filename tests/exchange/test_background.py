@@ -140,7 +140,14 @@ def test_a_server_that_stops_keeps_what_comes_back_in_time_and_another_goes_on(s
 def test_a_run_is_shared_with_another_process_instead_of_doubled(store, database, make_study, runs) -> None:
     make_study(60)
     with OpenAIServer(lambda seen: GOOD, delay=0.2) as server:
-        words = [sys.executable, str(ROOT / "tests/exchange/judge_process.py"), database, server.url, "--concurrency", "4"]
+        words = [
+            sys.executable,
+            str(ROOT / "tests/exchange/judge_process.py"),
+            database,
+            server.url,
+            "--concurrency",
+            "4",
+        ]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "k"}
         with subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as other:
             while not server.served and other.poll() is None:

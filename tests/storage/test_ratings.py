@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from judge.domain import GivenVerdict, Item, Study, Turn
+from judge.protocol import load_protocol
 from storage.imports import prepare
 from storage.ratings import STATUSES, Filters
 from storage.store import Store
@@ -53,10 +55,11 @@ def test_a_withdrawn_verdict_does_not_count(store, make_study) -> None:
     assert labels(store) == {0: "A"}
 
 
+PREFERENCE = load_protocol(Path(__file__).parents[1] / "judge/protocols/preference-3way.md").version
+
+
 @pytest.fixture
 def collected(store) -> Store:
-    from conftest import PREFERENCE
-
     store.create_study(Study("other", PREFERENCE))
     store.create_study(Study("s", PREFERENCE))
     start = datetime(2026, 1, 1, tzinfo=UTC)
