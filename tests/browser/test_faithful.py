@@ -11,7 +11,7 @@ from nasty_texts import is_within, load, must_show, shown, squeeze
 from ui.difference import show_difference
 from ui.markdown import show_markdown
 from ui.plain import show_raw
-from ui.theme import FOLDER, LAUNCH, STYLE
+from ui.theme import LAUNCH
 
 pytestmark = pytest.mark.browser
 
@@ -45,8 +45,7 @@ async def launch():
         blocks.load(lambda: frame(show_markdown), outputs=rendered)
         blocks.load(lambda: frame(show_raw), outputs=raw)
         blocks.load(lambda: frame(lambda text: show_difference(text, "the same\n")[0]), outputs=differing)
-    settings = {**LAUNCH, "css_paths": [STYLE, FOLDER / "markdown.css"]}
-    blocks.launch(**settings, server_name="127.0.0.1", prevent_thread_lock=True, quiet=True)
+    blocks.launch(**LAUNCH, server_name="127.0.0.1", prevent_thread_lock=True, quiet=True)
     return blocks
 
 

@@ -23,6 +23,8 @@ from judge.domain import InputError, StudyError
 from judge.run import Limits, Prices
 from storage.store import Store
 
+pytestmark = pytest.mark.one_database
+
 GOOD = completion('{"reason": "Clearer.", "choice": "A"}')
 ROOT = Path(__file__).parents[2]
 

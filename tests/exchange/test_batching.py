@@ -19,6 +19,8 @@ from judge.domain import InputError
 from judge.run import Limits, Prices
 from storage.store import Store
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch) -> None:

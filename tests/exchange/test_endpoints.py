@@ -15,6 +15,8 @@ from judge.render import render
 from judge.run import Prices
 from storage.store import Store
 
+pytestmark = pytest.mark.one_database
+
 KEY = "sk-planted-0123456789"
 
 

@@ -25,6 +25,8 @@ from judge.domain import InputError, StudyError
 from judge.run import Limits, Prices
 from storage.store import Store
 
+pytestmark = pytest.mark.one_database
+
 FULL = os.environ.get("ACCORD_SOAK") == "full"
 
 

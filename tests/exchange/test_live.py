@@ -20,6 +20,8 @@ from judge.domain import Item as AnItem
 from judge.run import Limits, Prices
 from storage.imports import prepare
 
+pytestmark = pytest.mark.one_database
+
 GOOD = completion('{"reason": "It is clearer and says why.", "choice": "A"}')
 
 

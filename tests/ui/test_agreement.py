@@ -16,6 +16,8 @@ from storage.store import Store
 from ui.agreement import FILES, Agreement
 from ui.agreement_rules import read_rules, read_words
 
+pytestmark = pytest.mark.one_database
+
 HOSTILE = "<img src=x onerror=alert(1)> ${alert(1)} {{value}} \"'` </script>"
 LABELS = ("A++", "A+", "A=B", "B+", "B++")
 QUICK = "resamples=100"

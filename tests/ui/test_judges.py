@@ -25,6 +25,8 @@ from ui.judging import show_live
 from ui.numbers import read_amount, read_whole
 from ui.page import Settings, who_asks
 
+pytestmark = pytest.mark.one_database
+
 GOOD = completion('{"reason": "Clearer.", "choice": "A"}')
 HOSTILE = "<img src=x onerror=alert(1)> ${alert(1)} {{value}}"
 

@@ -14,6 +14,8 @@ from exchange.endpoints import EMBEDDED, Endpoints, Preset
 from judge.run import Prices
 from ui.settings import TEMPLATES, SettingsPage
 
+pytestmark = pytest.mark.one_database
+
 KEY = "sk-planted-0123456789"
 
 

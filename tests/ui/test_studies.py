@@ -20,6 +20,8 @@ from ui.studies import Studies
 from ui.study_form import SUITED
 from ui.uploads import NAMES, Upload, chosen_mapping
 
+pytestmark = pytest.mark.one_database
+
 PROTOCOLS = list_protocols()
 WILDBENCH = find_protocol("wildbench-pairwise").version
 HOSTILE = "<img src=x onerror=alert(1)> ${alert(1)} {{value}} \"'` \u202e </script>"
