@@ -8,7 +8,7 @@ from openai_server import OpenAIServer, completion
 from playwright.sync_api import expect
 
 from exchange.endpoints import Preset
-from judge.domain import Item, Rubric, Study, Turn
+from judge.domain import Item, NothingToDo, Rubric, Study, Turn
 from judge.protocol import find_protocol
 from storage.imports import prepare
 from storage.runs import Ended, RunSettings
@@ -329,9 +329,10 @@ def test_a_closed_study_and_one_held_by_others_say_why_there_is_nothing_to_do(op
 
 
 def test_a_verdict_whose_place_is_gone_is_told_and_stores_nothing(open_page, served, study):
-    name = study(1, wanted=1, claim_seconds=0)
+    name = study(1, wanted=1, claim_seconds=1)
     page = enter(open_page, name)
-    taken = served.store.claim_next(name, "quicker")
+    while isinstance(taken := served.store.claim_next(name, "quicker"), NothingToDo):
+        page.wait_for_timeout(200)  # until the claim has run out
     served.store.save_verdict(taken.token, Submission("A+"))
     page.keyboard.press("1")
     page.keyboard.press("Enter")
