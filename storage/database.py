@@ -1,0 +1,81 @@
+"""A database open for reading and writing: connections, transactions, and the tries that a broken tie costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from judge.domain import StorageError
+from storage.engine import WRITE, open_engine
+from storage.migrate import migrate
+from storage.turns import FairLock
+
+Result = TypeVar("Result")
+TRIES = 5
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Database:
+    """A database brought to this program's schema; what is written in one transaction is kept whole or not at all."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], datetime] = _now) -> None:
+        self.engine = engine
+        self.clock = clock
+        self.backup: Path | None = None
+        # SQLite has one writer at a time: threads of one process queue here, in order, instead of polling its lock.
+        self._one_writer = FairLock() if engine.dialect.name == "sqlite" else nullcontext()
+
+    @classmethod
+    def open(cls, database: str, clock: Callable[[], datetime] = _now) -> Self:
+        """Open a database by its URL and bring it to this program's schema."""
+        store = cls(open_engine(database), clock)
+        try:
+            store.backup = migrate(store.engine)
+        except DBAPIError as error:
+            store.close()
+            raise StorageError(f"the database {store.engine.url!r} cannot be opened: {error.orig}") from error
+        except StorageError:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Let every connection go."""
+        self.engine.dispose()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a connection that sees one state of the database throughout."""
+        options = {} if self.engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
+        with self.engine.connect().execution_options(**options) as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection whose changes are all kept when the block ends, or none."""
+        with (
+            self._one_writer,
+            self.engine.connect().execution_options(**{WRITE: True}) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    def _write(self, work: Callable[[Connection], Result]) -> Result:
+        """Do a piece of work in one transaction, again when the database broke a tie between two of them."""
+        for attempt in range(TRIES):
+            try:
+                with self.writing() as connection:
+                    return work(connection)
+            except OperationalError as error:
+                if attempt == TRIES - 1 or getattr(error.orig, "sqlstate", None) not in ("40001", "40P01"):
+                    raise
+        raise AssertionError("unreachable")
