@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, 
 
 from judge.domain import GivenVerdict, Item, RaterKind, StudyError
 from storage.codec import encode, item_from_json
-from storage.reads import current_verdicts, verdicts_of
+from storage.reads import ITEMS_BETWEEN, current_verdicts, verdicts_of
 from storage.schema import claims, items, raters, remarks, verdicts
 from storage.studies import StudyRow
 
@@ -125,15 +125,6 @@ _STATES: dict[State, ColumnElement[bool]] = {
     "people disagree": _labels(verdicts.c.rater_id.in_(_HUMANS)) > 1,
     "raters disagree": _labels() > 1,
 }
-_ITEMS = (
-    select(items.c.id, items.c.position, items.c.body)
-    .where(
-        items.c.study_id == bindparam("study"),
-        items.c.position >= bindparam("first"),
-        items.c.position < bindparam("last"),
-    )
-    .order_by(items.c.position)
-)
 _MARKS = (
     current_verdicts()
     .add_columns(raters.c.name.label("rater"), raters.c.kind)
@@ -162,7 +153,7 @@ def browse_items(connection: Connection, row: StudyRow, search: Search, start: i
 
 def _filtered(connection: Connection, search: Search) -> Select[Any]:
     """Return the query for what may match; the texts are looked at again when they are read."""
-    query = _ITEMS
+    query = ITEMS_BETWEEN
     if search.state != "any":
         query = query.where(_STATES[search.state])
     for part, shape in ((search.text, "%{}%"), (search.tag, '%"{}"%')):
@@ -245,5 +236,5 @@ def item_detail(connection: Connection, row: StudyRow, name: str) -> Detail:
 
 def some_tags(connection: Connection, study_id: int) -> list[str]:
     """Return the tags of the first items, sorted: enough to choose from."""
-    first = connection.execute(_ITEMS, {"study": study_id, "first": 0, "last": TAGGED})
+    first = connection.execute(ITEMS_BETWEEN, {"study": study_id, "first": 0, "last": TAGGED})
     return sorted({tag for row in first for tag in json.loads(row.body).get("tags", ())})

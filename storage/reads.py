@@ -16,6 +16,18 @@ _NAMES = select(items.c.name).where(items.c.study_id == bindparam("study")).orde
 _KEPT_BESIDE = ("prompt_hash", "guideline_version", "after_reveal", "reask", "soft_score")
 
 
+# The items of a study from one position up to another.
+ITEMS_BETWEEN = (
+    select(items.c.id, items.c.position, items.c.body)
+    .where(
+        items.c.study_id == bindparam("study"),
+        items.c.position >= bindparam("first"),
+        items.c.position < bindparam("last"),
+    )
+    .order_by(items.c.position)
+)
+
+
 def current_verdicts() -> Select[Any]:
     """Return the query for verdicts that no later one supersedes and that were not withdrawn."""
     later = verdicts.alias("later")

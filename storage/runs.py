@@ -16,11 +16,12 @@ from judge.domain import Item, Order, Status, StudyError, content_hash
 from storage.codec import encode, item_from_json
 from storage.placing import place
 from storage.raters import add_if_absent, rater_id_of
+from storage.reads import ITEMS_BETWEEN
 from storage.schema import batch_requests, calls, items, leases, raters, runs, studies, texts, verdicts
 from storage.studies import StudyRow, keep_protocol
 
 LEASE = timedelta(seconds=90)
-LONGEST_STRETCH = 256
+LONGESTITEMS_BETWEEN = 256
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -158,7 +159,7 @@ def take_stretch(connection: Connection, run: RunRow, now: datetime) -> tuple[in
     cursor = connection.execute(select(runs.c.cursor).where(runs.c.id == run.id).with_for_update()).scalar_one()
     owner, expires = process_name(), now + LEASE
     if cursor < total:
-        last = min(total, cursor + max(8, min(LONGEST_STRETCH, total // 16)))
+        last = min(total, cursor + max(8, min(LONGESTITEMS_BETWEEN, total // 16)))
         connection.execute(update(runs).where(runs.c.id == run.id).values(cursor=last))
         taken = {"run_id": run.id, "first": cursor, "last": last, "owner": owner, "expires": expires}
         connection.execute(insert(leases).values(taken))
@@ -199,15 +200,6 @@ def give_up(connection: Connection, run: RunRow) -> None:
     connection.execute(update(leases).where(mine).values(owner="", expires=LONG_AGO))
 
 
-_STRETCH = (
-    select(items.c.id, items.c.position, items.c.body)
-    .where(
-        items.c.study_id == bindparam("study"),
-        items.c.position >= bindparam("first"),
-        items.c.position < bindparam("last"),
-    )
-    .order_by(items.c.position)
-)
 _MADE = (
     select(calls.c.id.label("call"), calls.c.item_id, calls.c.order, calls.c.repeat, calls.c.error)
     .add_columns(verdicts.c.id, verdicts.c.status)
@@ -249,7 +241,7 @@ def last_made(connection: Connection, run: RunRow, item_ids: Sequence[int]) -> d
 def wanted_in(connection: Connection, run: RunRow, first: int, last: int) -> list[Wanted]:
     """Return the calls of a stretch that have brought no reply yet and are in no batch."""
     where = {"study": run.study.id, "first": first, "last": last}
-    stretch = connection.execute(_STRETCH, where).all()
+    stretch = connection.execute(ITEMS_BETWEEN, where).all()
     ids = [item.id for item in stretch]
     made = last_made(connection, run, ids)
     away = {tuple(row) for row in connection.execute(_IN_BATCHES, {"run": run.id, "items": ids})}
