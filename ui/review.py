@@ -14,7 +14,7 @@ import gradio as gr
 
 from exchange.endpoints import Endpoints
 from exchange.live import judge_item
-from judge.domain import ORDERS, AccordError, Held, InputError, NothingToDo, ProtocolVersion, Study
+from judge.domain import ORDERS, AccordError, Held, InputError, NothingToDo, ProtocolVersion, Saved, Study
 from judge.protocol import Protocol, load_version
 from storage.desk import Remark
 from storage.store import Store
@@ -106,7 +106,10 @@ class Review:
     ) -> dict:  # type: ignore[type-arg]
         """Store a verdict on a claimed item; the answer comes after the commit."""
         try:
-            saved = self._save(claim, Submission(label, comment or None, seconds), _who(None, request))
+            who = _who(None, request)
+            held = self.store.held(claim, who)
+            sent = Submission(label, comment or None, seconds)
+            saved = self._save(held, self.store.study(held.claim.study), sent, who)
         except AccordError as error:
             raise gr.Error(str(error), print_exception=False) from error
         return {"saved": _stamp(saved.at), "verdict": saved.verdict}
@@ -153,7 +156,7 @@ class Review:
             if before.verdict is not None:
                 self.store.undo_verdict(claim, who)
             draft = {"draft": own_json(before.verdict)} if before.verdict else {}
-            return {**self._sheet(self.store.held(claim, who)), **draft}
+            return {**self._sheet(self.store.held(claim, who), self.store.study(before.claim.study)), **draft}
 
         return _told(work)
 
@@ -225,16 +228,20 @@ class Review:
             self.store.reveal(token, who)
         return held
 
-    def _open(self, study: str, who: str, item: str) -> dict[str, Any]:
-        if not study:
+    def _open(self, name: str, who: str, item: str) -> dict[str, Any]:
+        if not name:
             return {"choose": self._choices()}
-        if item and (held := self.store.find_held(study, who, item)) is not None:
-            return self._sheet(held)
-        given = self.store.claim_next(study, who)
+        study = self.store.study(name)
+        if item and (held := self.store.find_held(name, who, item)) is not None:
+            return self._sheet(held, study)
+        return self._next(study, who)
+
+    def _next(self, study: Study, who: str) -> dict[str, Any]:
+        given = self.store.claim_next(study.name, who)
         if isinstance(given, NothingToDo):
             progress = {"done": given.progress.done, "total": given.progress.total, "skipped": given.progress.skipped}
             return {"nothing": _NOTHING[given.why], "why": given.why, "progress": progress}
-        return self._sheet(self.store.held(given.token, who))
+        return self._sheet(self.store.held(given.token, who), study)
 
     def _choices(self) -> list[dict[str, Any]]:
         return [
@@ -255,31 +262,29 @@ class Review:
             float(sent["seconds"]) if sent.get("seconds") is not None else None,
             int(confidence) if confidence else None,
         )
-        saved = self._save(token, submission, who)
         held = self.store.held(token, who)
         study = self.store.study(held.claim.study)
+        saved = self._save(held, study, submission, who)
         told = {"saved": saved.at.isoformat(), "revision": saved.revision}
         if study.reveal and not held.revealed:
             self.store.reveal(token, who)
-            return {**told, **self._sheet(self.store.held(token, who))}
-        return {**told, **self._open(study.name, who, "")}
+            return {**told, **self._sheet(self.store.held(token, who), study)}
+        return {**told, **self._next(study, who)}
 
-    def _save(self, token: str, sent: Submission, who: str | None) -> Any:
-        held = self.store.held(token, who)
-        protocol = self._protocol(self.store.study(held.claim.study))
-        prompt = shown_prompt(protocol, held.claim.item, held.claim.order)
-        return self.store.save_verdict(token, replace(sent, prompt_hash=prompt.hash), who)
+    def _save(self, held: Held, study: Study, sent: Submission, who: str | None) -> Saved:
+        """Store a verdict with the hash of the prompt a judge is sent for what was seen."""
+        prompt = shown_prompt(self._protocol(study), held.claim.item, held.claim.order)
+        return self.store.save_verdict(held.claim.token, replace(sent, prompt_hash=prompt.hash), who)
 
     def _step(self, token: str, way: Literal["back", "on"], who: str) -> dict[str, Any]:
         held = self.store.neighbour(token, who, way)
         if held is not None:
-            return self._sheet(held)
+            return self._sheet(held, self.store.study(held.claim.study))
         if way == "back":
             raise InputError("this is the first of your items")
         return self._open(self.store.held(token, who).claim.study, who, "")
 
-    def _sheet(self, held: Held) -> dict[str, Any]:
-        study = self.store.study(held.claim.study)
+    def _sheet(self, held: Held, study: Study) -> dict[str, Any]:
         protocol = self._protocol(study)
         pace = self.store.pace(study.name, held.claim.rater)
         progress = held.claim.progress
