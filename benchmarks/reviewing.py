@@ -34,20 +34,23 @@ from install import find_chromium
 
 SIZES = (1_000, 10_000, 100_000) if "--full" in sys.argv else (1_000, 10_000)
 ROUNDS = 40
+READING = 500  # milliseconds: nobody judges two responses in less
 LEFT, RIGHT = (
     "A sentence of the answer with *some* `code`. " * 33,
     "Another answer, about as long, in **prose**. " * 34,
 )
 
-# Resolves with the milliseconds from now until the text has changed and been painted.
+# Resolves with the milliseconds from now until the text has changed and been painted. The text is looked up anew
+# each time: Gradio puts signs of waiting beside it, and may put another element in its place.
 PAINTED = """([selector, press]) => new Promise((done) => {
-  const place = document.querySelector(selector), before = place.textContent, start = performance.now();
+  const text = () => document.querySelector(selector)?.textContent ?? "";
+  const before = text(), start = performance.now();
   const watcher = new MutationObserver(() => {
-    if (place.textContent === before) return;
+    if (text() === before || !text()) return;
     watcher.disconnect();
     requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - start)));
   });
-  watcher.observe(place, { childList: true, subtree: true, characterData: true });
+  watcher.observe(document.body, { childList: true, subtree: true, characterData: true });
   if (press === "Enter") {
     for (const key of ["1", "Enter"]) document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
   } else document.querySelector(press).click();
@@ -77,12 +80,12 @@ def bare_app() -> gr.Blocks:
     """Return two panes and a button that fills them, and nothing else."""
     count = 0
 
-    def fill() -> tuple[str, str]:
+    def fill() -> tuple[str, ...]:
         nonlocal count
         count += 1
-        return f"{count} {left}", f"{count} {right}"
+        return tuple(f'<div class="shown">{count} {side}</div>' for side in sides)
 
-    left, right = show_markdown(LEFT), show_markdown(RIGHT)
+    sides = show_markdown(LEFT), show_markdown(RIGHT)
     with gr.Blocks(analytics_enabled=False) as blocks:
         with gr.Row():
             panes = [gr.HTML(elem_id="left"), gr.HTML(elem_id="right")]
@@ -115,6 +118,7 @@ def measure(pages: dict[str, tuple[Page, list[str]]]) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in pages}
     for number in range(ROUNDS + 3):
         for name, (page, how) in pages.items():
+            page.wait_for_timeout(READING)
             took = page.evaluate(PAINTED, how)
             if number >= 3:  # the first ones warm caches up
                 times[name].append(took)
@@ -151,7 +155,9 @@ def main() -> None:
             page = browser.new_page()
             page.goto(bare)
             page.wait_for_selector("#next")
-            pages["bare Gradio event"] = (page, ["#right", "#next"])
+            page.click("#next")
+            page.wait_for_selector("#right .shown")
+            pages["bare Gradio event"] = (page, ["#right .shown", "#next"])
             painted = measure(pages)
             first = next(iter(studies.values()))
             loads = load_times(

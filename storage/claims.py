@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, select, update
 
-from judge.domain import Claim, NothingToDo, Order, Progress
+from judge.domain import Claim, Item, NothingToDo, Order, Progress
 from storage.codec import item_from_json
-from storage.counts import add_counts, lock_counts, move_cursor
-from storage.raters import rater_id_of
+from storage.counts import add_counts, find_counts, lock_counts, move_cursor
+from storage.raters import find_rater, rater_id_of
 from storage.schema import UtcTime, claims, items, verdicts
 from storage.shuffle import shuffle_key, shuffled
 from storage.studies import StudyRow
@@ -128,6 +128,16 @@ def claim_next(connection: Connection, study: StudyRow, rater: str, now: datetim
     return NothingToDo(_why_nothing(connection, asking), asking.progress)
 
 
+def foresee_next(connection: Connection, study: StudyRow, rater: str, now: datetime) -> Item | None:
+    """Return the item that a rater will most likely be given after the one they hold; nothing is taken."""
+    rater_id = find_rater(connection, "human", rater)
+    counts = None if rater_id is None else find_counts(connection, study.id, rater_id)
+    if rater_id is None or counts is None or counts.shuffled != study.study.items:
+        return None
+    found = _next_free(connection, Asking(study, rater, rater_id, now, counts), counts.cursor)
+    return None if found is None else _item(connection, found[0].id)
+
+
 def _held_claim(connection: Connection, asking: Asking) -> Mapping[str, Any] | None:
     row = connection.execute(_HELD, asking.who).mappings().one_or_none()
     return None if row is None else {str(name): value for name, value in row.items()}
@@ -140,16 +150,19 @@ def _renewed(connection: Connection, asking: Asking, held: Mapping[str, Any]) ->
 
 
 def _shown(connection: Connection, asking: Asking, claim: Mapping[str, Any]) -> Claim:
-    body = connection.execute(_BODY, {"item": claim["item_id"]}).scalar_one()
     return Claim(
         token=claim["token"],
         study=asking.study.study.name,
         rater=asking.rater,
-        item=item_from_json(json.loads(body)),
+        item=_item(connection, claim["item_id"]),
         order=claim["order"],
         expires=claim["expires"],
         progress=asking.progress,
     )
+
+
+def _item(connection: Connection, item_id: int) -> Item:
+    return item_from_json(json.loads(connection.execute(_BODY, {"item": item_id}).scalar_one()))
 
 
 _NOT_SEEN = and_(

@@ -14,6 +14,7 @@ from storage.schema import progress
 
 _MINE = and_(progress.c.study_id == bindparam("study"), progress.c.rater_id == bindparam("rater"))
 _COUNTS = select(progress).where(_MINE).with_for_update()
+_SEEN = select(progress).where(_MINE)
 _ADD = (
     update(progress)
     .where(_MINE)
@@ -34,6 +35,11 @@ def lock_counts(connection: Connection, study: int, rater: int) -> Row[Any]:
         return row
     add_if_absent(connection, progress, study_id=study, rater_id=rater)
     return connection.execute(_COUNTS, {"study": study, "rater": rater}).one()
+
+
+def find_counts(connection: Connection, study: int, rater: int) -> Row[Any] | None:
+    """Return a rater's counts as they are, holding nothing."""
+    return connection.execute(_SEEN, {"study": study, "rater": rater}).one_or_none()
 
 
 def add_counts(  # noqa: PLR0913 (one argument for each thing that is counted)

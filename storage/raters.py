@@ -17,11 +17,17 @@ def rater_id_of(connection: Connection, kind: RaterKind, name: str) -> int:
     """Return the number of this rater, storing them if they are new."""
     if not name.strip() or len(name) > LONGEST_NAME:
         raise InputError(f"a rater needs a name of at most {LONGEST_NAME} characters")
-    found = connection.execute(_KNOWN, {"kind": kind, "name": name}).scalar()
+    found = find_rater(connection, kind, name)
     if found is None:
         add_if_absent(connection, raters, kind=kind, name=name)
-        found = connection.execute(_KNOWN, {"kind": kind, "name": name}).scalar_one()
-    return int(found)
+        found = int(connection.execute(_KNOWN, {"kind": kind, "name": name}).scalar_one())
+    return found
+
+
+def find_rater(connection: Connection, kind: RaterKind, name: str) -> int | None:
+    """Return the number of this rater, if they are known."""
+    found = connection.execute(_KNOWN, {"kind": kind, "name": name}).scalar()
+    return None if found is None else int(found)
 
 
 def add_if_absent(connection: Connection, table: Table, **values: Any) -> None:

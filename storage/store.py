@@ -94,6 +94,11 @@ class Store(RunStore):
             self._write(lambda connection: claims.expire_claims(connection, row.id, now))
         return self._write(lambda connection: claims.claim_next(connection, row, rater, now))
 
+    def foresee_next(self, study: str, rater: str) -> Item | None:
+        """Return the item a rater will most likely be given next; nothing is taken."""
+        with self.reading() as connection:
+            return claims.foresee_next(connection, studies.get_study(connection, study), rater, self.clock())
+
     def save_verdict(self, token: str, sent: Submission, rater: str | None = None) -> Saved:
         """Store a verdict and return only once it is committed."""
         return self._write(

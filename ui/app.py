@@ -20,6 +20,8 @@ from ui.review import Review
 from ui.settings import SettingsPage
 from ui.studies import Studies
 
+SESSIONS = 500  # open pages that Gradio keeps a state of, 0.4 MB each; a page beyond them begins anew
+
 
 class Guarded(gr.Blocks):  # type: ignore[misc]
     """Pages of which every event checks the role of who sends it, whichever way it came in.
@@ -78,6 +80,7 @@ def build_app(
         open_door(list_studies, "list_studies")
         open_door(open_pages, "open_pages")
         _put(pages[0], pages)
+    blocks.state_session_capacity = SESSIONS
     blocks.accounts = accounts
     blocks.for_annotators = frozenset(blocks.fns)
     for page in pages[1:]:

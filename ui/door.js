@@ -4,12 +4,14 @@ window.accord = {
   root: () => (window.gradio_config?.root ?? window.location.origin).replace(/\/$/, ""),
   // Who is signed in; empty where nobody has to.
   user: () => window.gradio_config?.username ?? "",
+  // A name that nobody can guess.
+  random: () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(""),
   // Calls a door and returns its answer; throws when the server is away or has a fault.
   call: async (name, ...data) => {
     const answer = await fetch(`${accord.root()}/gradio_api/run/${name}`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ data }),
+      body: JSON.stringify({ data, session_hash: accord.session }),
       signal: AbortSignal.timeout(15000),
     });
     if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
@@ -55,11 +57,11 @@ window.accord = {
     }
   },
 };
+// Names this page to Gradio, which makes a state of the whole app for each call that names none.
+accord.session = accord.random();
 // An invitation names its annotator in the address.
 if (accord.asked().annotator) accord.keep("annotator", accord.asked().annotator);
 // Tells this browser from others until it is closed, so that a key typed here serves nobody else.
 if (!/(?:^|; )accord_visitor=/.test(document.cookie)) {
-  const number = crypto.getRandomValues(new Uint8Array(16));
-  const name = Array.from(number, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  document.cookie = `accord_visitor=${name}; path=/; SameSite=Strict`;
+  document.cookie = `accord_visitor=${accord.random()}; path=/; SameSite=Strict`;
 }

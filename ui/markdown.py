@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from markdown_it.token import Token
 
@@ -22,6 +23,7 @@ from ui.formulas import show_formula, show_tex
 from ui.plain import show_raw, show_text
 
 LONGEST = 200_000
+_LONGEST_KEPT = 20_000  # characters: what is kept of all texts stays within some tens of megabytes
 _MOST_LINES = 10_000
 _MOST_MARKS = 20_000
 _MOST_FORMULAS = 1_000
@@ -62,6 +64,16 @@ _PLAIN = {
 
 def show_markdown(text: str) -> str:
     """Return a model's Markdown as safe markup in which no character of the content is missing."""
+    return _show_again(text) if len(text) <= _LONGEST_KEPT else _show(text)
+
+
+@lru_cache(maxsize=1024)
+def _show_again(text: str) -> str:
+    """Show a text that several annotators are given, or that is made ready for one, only once."""
+    return _show(text)
+
+
+def _show(text: str) -> str:
     if len(text) > LONGEST:
         return _instead(text, f"it is longer than {LONGEST:,} characters")
     if text.count("\n") + text.count("\r") > _MOST_LINES:

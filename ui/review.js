@@ -250,7 +250,14 @@ const show = async (given, { push = true } = {}) => {
   if (push && another && asked.item) window.history.pushState({}, "", place);
   else window.history.replaceState({}, "", place);
   asked = accord.asked();
+  if (another && !sheet.own) prepareNext();
   await showPrompt();
+};
+
+// While this item is read the server makes the next one ready; when it cannot, nothing is lost but a moment.
+const prepareNext = () => {
+  const claim = sheet.claim;
+  setTimeout(() => accord.call("review_prepare", claim, who()).catch(() => {}), 200);
 };
 
 const stamp = (moment) => new Date(moment).toLocaleTimeString([], { hour12: false });

@@ -24,7 +24,7 @@ from ui.display import escape, show_prompt
 from ui.judging import show_live
 from ui.markdown import show_markdown
 from ui.page import INSTANT, open_door, who_asks
-from ui.sheet import CAUSES, make_sheet, own_json, scale_as_shown, show_reveal, shown_item, shown_prompt
+from ui.sheet import CAUSES, make_sheet, own_json, prepare_texts, scale_as_shown, show_reveal, shown_item, shown_prompt
 
 FOLDER = Path(__file__).parent
 SKELETON = (FOLDER / "review.html").read_text(encoding="utf-8")
@@ -73,6 +73,7 @@ class Review:
             gr.api(handler, queue=False, api_visibility="public")
         open_door(self.open, "review_open")
         open_door(self.submit, "review_submit")
+        open_door(self.prepare, "review_prepare")
         open_door(self.step, "review_step")
         open_door(self.skip, "review_skip")
         open_door(self.undo, "review_undo")
@@ -131,6 +132,18 @@ class Review:
     def submit(self, claim: str, sent: dict, annotator: str, request: gr.Request) -> dict:  # type: ignore[type-arg]
         """Store a verdict and show what comes next: what was hidden, if the study reveals it, or the next item."""
         return _told(lambda: self._submit(claim, sent, _who(annotator, request) or ""))
+
+    def prepare(self, claim: str, annotator: str, request: gr.Request) -> dict:  # type: ignore[type-arg]
+        """Have the next item's texts ready while the annotator reads this one; nothing of them is sent."""
+
+        def work() -> dict[str, Any]:
+            held = self.store.held(claim, _who(annotator, request))
+            item = self.store.foresee_next(held.claim.study, held.claim.rater)
+            if item is not None:
+                prepare_texts(item)
+            return {}
+
+        return _told(work)
 
     def step(self, claim: str, way: str, annotator: str, request: gr.Request) -> dict:  # type: ignore[type-arg]
         """Show the item before or after this one among one's own; after the last comes the next new one."""

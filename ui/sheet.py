@@ -66,6 +66,12 @@ def make_sheet(protocol: Protocol, held: Held, *, blind: bool) -> dict[str, Any]
     }
 
 
+def prepare_texts(item: Item) -> None:
+    """Show an item's texts once for nobody, so that they need not be made when somebody waits for them."""
+    for text in (*(turn.content for turn in item.conversation), item.response_a, item.response_b):
+        show_markdown(text or "")
+
+
 def own_json(own: OwnVerdict) -> dict[str, Any]:
     """Return what an annotator said, for the page."""
     return {"label": own.label, "comment": own.comment, "confidence": own.confidence, "at": own.at.isoformat()}

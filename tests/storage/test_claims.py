@@ -74,6 +74,19 @@ def test_asking_again_gives_the_item_already_held(store, make_study) -> None:
     assert claim(store, "ana").token == claim(store, "ana").token
 
 
+def test_the_next_item_is_foreseen_and_nothing_is_taken(store, make_study) -> None:
+    make_study(5, wanted=1)
+    assert store.foresee_next("s", "ana") is None  # who has not begun is not known yet
+    held = claim(store, "ana")
+    for _ in range(4):
+        foreseen = store.foresee_next("s", "ana")
+        assert foreseen is not None
+        store.save_verdict(held.token, Submission("A"))
+        held = claim(store, "ana")
+        assert held.item == foreseen
+    assert store.foresee_next("s", "ana") is None
+
+
 def test_a_place_held_by_one_is_not_given_to_another(store, make_study) -> None:
     make_study(1, wanted=1)
     claim(store, "ana")

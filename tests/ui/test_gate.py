@@ -20,7 +20,7 @@ PASSWORD = "correct horse battery"
 # Every event that an annotator may send; whatever is added to the app is for leads until it is added here.
 REVIEW = {
     *("next_item", "submit_verdict", "skip_item", "list_studies", "open_pages"),
-    *("review_open", "review_submit", "review_step", "review_skip", "review_undo", "review_remark"),
+    *("review_open", "review_submit", "review_prepare", "review_step", "review_skip", "review_undo", "review_remark"),
     *("review_prompt", "review_difference", "review_guidelines", "review_judges", "judge", "lambda"),
 }
 

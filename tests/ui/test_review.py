@@ -197,6 +197,7 @@ def test_with_login_the_name_signed_in_counts_and_a_foreign_claim_is_refused(sto
         assert "is not yours" in refused["error"]
         for door, words in {
             "review_submit": (claim, {"label": "A+"}, "ana"),
+            "review_prepare": (claim, "ana"),
             "review_prompt": (claim, "ana"),
             "review_undo": (claim, "ana"),
             "review_skip": (claim, "", "ana"),
