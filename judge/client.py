@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import httpx2
@@ -31,7 +32,7 @@ from judge.completions import Heard, first_choice, read_completion
 from judge.domain import Failure, InputError, Prompt, Reply, Scale
 from judge.refusals import CAPABILITIES, Trouble, explain_status, refused_capability, scrub
 from judge.render import fold_system
-from judge.transport import GroupedTransport, PublicTransport
+from judge.transport import make_http_client
 
 T = TypeVar("T")
 PATH = "/chat/completions"
@@ -78,19 +79,22 @@ class Client:
         self._lacks: set[str] = set()
         # A proxy of the company's can do nothing with the addresses of this machine.
         outside = re.match(r"https?://(?:localhost|127\.|\[::1\])", endpoint.base_url or "") is None
+        self._http = make_http_client(private=endpoint.private, proxied=outside)
         self._openai = AsyncOpenAI(
             base_url=endpoint.base_url,
             # Servers without keys ignore it; openai would refuse to send none.
             api_key=endpoint.api_key.strip() or "none",
             max_retries=0,
             timeout=None,  # ours is for the whole call, openai's for each read
-            http_client=httpx2.AsyncClient(
-                transport=GroupedTransport() if endpoint.private else PublicTransport(GroupedTransport()),
-                timeout=None,
-                follow_redirects=True,
-                trust_env=outside,
-            ),
+            http_client=self._http,
         )
+
+    @cached_property
+    def _letterhead(self) -> tuple[httpx2.URL, httpx2.Headers]:
+        """Return where a question goes and what openai writes above it: the same for every one, so made once."""
+        headers = {**self._openai.default_headers, "Authorization": f"Bearer {self._openai.api_key}"}
+        url = httpx2.URL(str(self._openai.base_url).rstrip("/") + PATH)
+        return url, httpx2.Headers({name: value for name, value in headers.items() if isinstance(value, str)})
 
     async def __aenter__(self) -> Self:
         return self
@@ -110,8 +114,7 @@ class Client:
             sent = time.perf_counter()
             try:
                 async with asyncio.timeout(self.endpoint.timeout):
-                    # Parsing the JSON ourselves takes two thirds of the time that openai's models take.
-                    response = await self._openai.post(PATH, cast_to=httpx2.Response, content=json.dumps(body).encode())
+                    response = await _within_openai(self._post(body))
                 reply = _read_completion(response, scale)
             except (APIError, TimeoutError) as error:
                 failure = await self._recover(error, body, delays, began)
@@ -119,6 +122,15 @@ class Client:
                     return failure
             else:
                 return self._finished(replace(reply, seconds=time.perf_counter() - sent, adapted=adapted))
+
+    async def _post(self, body: Mapping[str, Any]) -> httpx2.Response:
+        """Send a question over openai's connections; making each request anew takes it longer than sending it."""
+        url, headers = self._letterhead
+        request = httpx2.Request("POST", url, headers=headers, content=json.dumps(body).encode())
+        response = await self._http.send(request)
+        if not response.is_success:
+            raise APIStatusError(f"status {response.status_code}", response=response, body=_error_in(response))
+        return response
 
     async def stream(
         self, prompt: Prompt, request: Mapping[str, object]
@@ -282,6 +294,15 @@ async def _within_openai(answer: Awaitable[T]) -> T:
         return await answer
     except httpx2.RequestError as error:
         raise APIConnectionError(request=error.request) from error
+
+
+def _error_in(response: httpx2.Response) -> object:
+    """Return what a server says of an error, as openai's own errors hold it."""
+    try:
+        body = json.loads(response.content)
+    except ValueError:
+        return response.text.strip()
+    return body.get("error", body) if isinstance(body, dict) else body
 
 
 def _read_completion(response: httpx2.Response, scale: Scale | None) -> Reply:
