@@ -136,6 +136,18 @@ def test_a_proxy_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch) 
     assert isinstance(ask(script(GOOD))[0], Reply)
 
 
+def test_a_proxy_is_asked_for_every_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with Client(Endpoint("http://judge.invalid/v1", "judge", "", tries=1)) as client:
+            await client.ask(PROMPT, {})
+
+    with OpenAIServer() as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        asyncio.run(main())
+    assert [request.path for request in proxy.requests] == ["http://judge.invalid/v1/chat/completions"]
+
+
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_reasoning_in_a_field_of_its_own_is_kept_apart(field: str) -> None:
     reply, _ = ask(script(completion("[RESULT] 4", **{field: "Let me think."})))
