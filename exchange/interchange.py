@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 from judge.domain import LONGEST_NAME, GivenVerdict, InputError, Item, Order, RaterKind, Rubric, Status, Turn
+from judge.protocol import read_text
 from judge.rubrics import find_rubric
 from storage.codec import DESCRIPTIONS, encode, item_to_json, rubric_from_json, verdict_to_json
 
@@ -316,12 +317,7 @@ def record_to_json(record: Record) -> str:
 
 def read_item(path: Path) -> Item:
     """Return the one item that a file holds."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+    text = read_text(path, InputError)
     try:
         return record_from_json(json.loads(text)).item
     except json.JSONDecodeError as error:

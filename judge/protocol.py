@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from judge.domain import Kind, ProtocolError, ProtocolVersion, Scale, content_hash
+from judge.domain import AccordError, Kind, ProtocolError, ProtocolVersion, Scale, content_hash
 from judge.frontmatter import parse_front_matter
 
 BUILT_IN = Path(__file__).parent / "protocols"
@@ -120,15 +120,19 @@ def placeholder_pattern(placeholder: str, names: str) -> re.Pattern[str]:
     return re.compile(f"{re.escape(before)}({names}){re.escape(after)}")
 
 
+def read_text(path: Path, error_kind: type[AccordError]) -> str:
+    """Return a file's text with every line break as it is, which open() would fold."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise error_kind(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise error_kind(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+
+
 def load_protocol(path: Path) -> Protocol:
     """Load and check one protocol file; a bad one is refused with its line and the reason."""
-    try:
-        # Decoding by hand keeps every byte of the template: open() would fold CRLF.
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise ProtocolError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ProtocolError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+    text = read_text(path, ProtocolError)
 
     def find_twin(name: str) -> Protocol:
         beside = path.parent / f"{name}.md"
