@@ -29,8 +29,8 @@ soak: $(ENV)/.ready-dev ## The load and fault tests at full size: many minutes
 coverage: $(ENV)/.ready-dev ## How often the intervals hold the truth, by simulation: some minutes
 	PYTHONPATH=. $(BIN)/python tests/agreement/simulation.py
 
-bench: $(ENV)/.ready-dev ## The benchmarks, as ratios in one run
-	for name in start reading storing reviewing judging agreement; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+bench: $(ENV)/.ready-dev ## The benchmarks, as ratios in one run, also written to docs/benchmarks.md
+	$(BIN)/python -m benchmarks
 
 docs: $(ENV)/.ready ## Write docs/commands.md anew from the commands
 	$(BIN)/python tests/commands_page.py

@@ -24,7 +24,7 @@ VIEWS = {"light": (1440, 900), "dark": (1440, 900), "phone": (390, 844)}
 # What tells that a page is there: an element that its data fills.
 PAGES = {
     "review": ("/", ".question-text *"),
-    "judges": ("/judges", "#estimate *"),
+    "judges": ("/judges", ".estimate"),
     "agreement": ("/agreement", ".agreement-head"),
     "studies": ("/studies", ".study-head"),
     "playground": ("/playground", "#prompt pre"),

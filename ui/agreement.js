@@ -13,7 +13,7 @@ const dress = () => {
     const { study, item } = link.dataset;
     link.href = accord.address(link.dataset.path, { study, item });
   }
-  for (const time of all("time[datetime]")) time.textContent = new Date(time.dateTime).toLocaleTimeString();
+  for (const time of all("time[datetime]")) time.textContent = new Date(time.dateTime).toLocaleTimeString([], { hour12: false });
   for (const link of all("[data-view]")) {
     const words = new URLSearchParams(search());
     words.delete("start");

@@ -5,6 +5,7 @@ const study = asked.study ?? "";
 for (const link of element.querySelectorAll("nav a")) {
   link.href = accord.address(link.dataset.path, { study });
 }
+element.querySelector("nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 const choice = element.querySelector("select");
 const fill = (names) => {
   const shown = names.includes(study) || !study ? names : [study, ...names];

@@ -97,7 +97,7 @@ def _progress(run: RunProgress) -> str:
 def show_runs(study: Study, runs: Sequence[RunOverview], here: Mapping[int, RunProgress]) -> str:
     """Return the table that compares the runs over a study."""
     if not runs:
-        return '<p class="empty">No judge has been at this study yet. Choose one above and press Start.</p>'
+        return '<p class="empty">No judge has been run over this study here yet. Choose one above and press Start.</p>'
     heads = "".join(f'<th scope="col" title="{escape(title)}">{escape(name)}</th>' for name, title in _HEADS)
     rows = "".join(_row(study, run, here.get(run.id)) for run in runs)
     return f'<table class="runs"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'

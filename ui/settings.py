@@ -150,7 +150,7 @@ class SettingsPage:
     def layout(self) -> Controls:
         """Put the components on the page; what they show is filled in when it is opened."""
         message = gr.HTML(apply_default_css=False, elem_id="message")
-        with gr.Row(elem_classes="panes"):
+        with gr.Row():
             with gr.Column(scale=6, min_width=320):
                 endpoints = gr.HTML(apply_default_css=False, js_on_load=SCRIPT, elem_id="endpoints")
             with gr.Column(scale=5, min_width=320):

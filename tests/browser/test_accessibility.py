@@ -23,6 +23,12 @@ PATHS = {
     "/playground": "#prompt pre",
     "/settings": "#endpoints .endpoint",
 }
+# What can be pressed or filled in and begins beyond the window, apart from what is meant to be swiped into sight.
+OUT_OF_SIGHT = """() => [...document.querySelectorAll("button, input, select, textarea, a[href]")]
+  .filter((each) => each.checkVisibility())
+  .filter((each) => !each.closest(".masthead nav, #review .panes, .actions, [role=tablist], .table"))
+  .filter((each) => each.getBoundingClientRect().left >= window.innerWidth)
+  .map((each) => each.outerHTML.slice(0, 160))"""
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +76,7 @@ def test_no_page_has_a_serious_barrier(open_page, study, judged, path, look):
     if path == "/":
         page.keyboard.press("p")
         expect(page.locator(".prompt-pane pre")).to_be_visible()
+    assert page.evaluate(OUT_OF_SIGHT) == []
     page.evaluate(AXE)
     found = page.evaluate("rules => axe.run(document, rules)", RULES)
     serious = [

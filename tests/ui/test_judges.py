@@ -85,7 +85,7 @@ def test_the_page_opens_with_the_study_of_its_address(page, make_study) -> None:
     ]
     assert "<strong>6 calls</strong>" in shown[15]
     assert "USD" in shown[15]
-    assert "No judge has been at this study yet" in shown[17]
+    assert "No judge has been run over this study here yet" in shown[17]
 
 
 @pytest.mark.parametrize(
