@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from storage.store import Store
 
 StudyName = Annotated[str, typer.Option("--study", metavar="NAME", help="The study's name.")]
+BY = "command line"  # who did it, in the trail
 DEFAULT_DATABASE = "sqlite:///accord.db"
 DatabaseUrl = Annotated[
     str,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import datetime
 from typing import Annotated
 
 import typer
 
 from judge.domain import InputError
-from terminal import DEFAULT_DATABASE, AsJson, DatabaseUrl, clear_errors, opened, write
+from terminal import BY, DEFAULT_DATABASE, AsJson, DatabaseUrl, clear_errors, opened, write
 
 users = typer.Typer(no_args_is_help=True, help="Who may sign in. With the first account, everybody has to.")
 RoleName = Annotated[
@@ -35,7 +36,7 @@ def add(
     from exchange.accounts import Accounts, as_role
 
     with clear_errors(), opened(database) as store:
-        Accounts(store).add(name, as_role(role), _password(password_stdin))
+        Accounts(store).add(name, as_role(role), _password(password_stdin), BY)
     write(f"{name} may sign in as {role}\n")
 
 
@@ -55,27 +56,51 @@ def invite(
     with clear_errors(), opened(database) as store:
         accounts = Accounts(store)
         if name not in {account.name for account in accounts.list()}:
-            accounts.add(name, as_role(role))
-        token = accounts.invite(name)
+            accounts.add(name, as_role(role), by=BY)
+        token = accounts.invite(name, BY)
     write(f"{address.rstrip('/')}/invite/{token}\n")
+
+
+@users.command()
+def withdraw(name: AccountName, database: DatabaseUrl = DEFAULT_DATABASE) -> None:
+    """Take an invitation back: the link that was sent works no more."""
+    from exchange.accounts import Accounts
+
+    with clear_errors(), opened(database) as store:
+        Accounts(store).withdraw(name, BY)
+    write(f"the link for {name} works no more\n")
 
 
 @users.command("list")
 def list_(as_json: AsJson = False, database: DatabaseUrl = DEFAULT_DATABASE) -> None:
-    """List the accounts."""
+    """List the accounts: role, name, when somebody last signed in with it."""
     from exchange.accounts import Accounts
 
     with clear_errors(), opened(database) as store:
-        known = Accounts(store).list()
+        known = Accounts(store).people()
     if as_json:
         rows = [
-            {"name": each.name, "role": each.role, "created": each.created.isoformat(), "disabled": bool(each.disabled)}
+            {
+                "name": each.name,
+                "role": each.role,
+                "created": each.created.isoformat(),
+                "disabled": bool(each.disabled),
+                "last_sign_in": _moment(each.last_sign_in),
+                "sessions": each.sessions,
+                "invited_until": _moment(each.invited_until),
+                "invitation_used": _moment(each.invitation_used),
+            }
             for each in known
         ]
         write(json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
         return
     for each in known:
-        write(f"{each.role:<9}  {each.name}{'  (disabled)' if each.disabled else ''}\n")
+        last = f"{each.last_sign_in:%Y-%m-%d %H:%M}" if each.last_sign_in else "never"
+        write(f"{each.role:<9}  {last:<16}  {each.name}{'  (disabled)' if each.disabled else ''}\n")
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
 
 
 @users.command()
@@ -84,5 +109,39 @@ def disable(name: AccountName, database: DatabaseUrl = DEFAULT_DATABASE) -> None
     from exchange.accounts import Accounts
 
     with clear_errors(), opened(database) as store:
-        Accounts(store).disable(name)
+        Accounts(store).disable(name, BY)
     write(f"{name} may no longer sign in\n")
+
+
+@users.command()
+def enable(name: AccountName, database: DatabaseUrl = DEFAULT_DATABASE) -> None:
+    """Let a disabled account in again, with the password it had."""
+    from exchange.accounts import Accounts
+
+    with clear_errors(), opened(database) as store:
+        Accounts(store).enable(name, BY)
+    write(f"{name} may sign in again\n")
+
+
+@users.command()
+def role(
+    name: AccountName,
+    wanted: Annotated[str, typer.Argument(metavar="ROLE", help="annotator, lead or admin.")],
+    database: DatabaseUrl = DEFAULT_DATABASE,
+) -> None:
+    """Change an account's role; it counts at once, also for who is signed in."""
+    from exchange.accounts import Accounts, as_role
+
+    with clear_errors(), opened(database) as store:
+        Accounts(store).change_role(name, as_role(wanted), BY)
+    write(f"{name} is now {wanted}\n")
+
+
+@users.command("sign-out")
+def sign_out(name: AccountName, database: DatabaseUrl = DEFAULT_DATABASE) -> None:
+    """End all sessions of an account, such as after a browser was left open; it may sign in again."""
+    from exchange.accounts import Accounts
+
+    with clear_errors(), opened(database) as store:
+        ended = Accounts(store).end_sessions(name, BY)
+    write(f"{ended} sessions of {name} have ended\n")

@@ -61,6 +61,8 @@ DOORS_FOR_ANNOTATORS = tuple(
                  "login_check", "user", "app_id", "theme.css")
 )  # fmt: skip
 
+FOR_ADMINS = ("/users",)
+
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
@@ -126,9 +128,8 @@ class Gate:
         if account is None:
             return self._sign_in_first(scope, headers)
         scope[USER] = account.name
-        if path in FOR_ANNOTATORS or path.startswith(DOORS_FOR_ANNOTATORS) or may(account.role, "lead"):
-            return None
-        return _refused(HTTPStatus.FORBIDDEN, "this is for leads of a study: your account may only review")
+        why = _beyond(account.role, path)
+        return _refused(HTTPStatus.FORBIDDEN, why) if why else None
 
     def _account(self, scope: Scope, headers: Headers) -> Account | None:
         if self.proxy and self.proxy.trusts(peer_of(scope)):
@@ -144,6 +145,15 @@ class Gate:
             wanted = quote(scope["path"] + (f"?{query}" if query else ""), safe="")
             return RedirectResponse(f"{self.root}/login?next={wanted}", HTTPStatus.SEE_OTHER)
         return _refused(HTTPStatus.UNAUTHORIZED, "sign in first")
+
+
+def _beyond(role: str, path: str) -> str:
+    """Return why a role may not open a path; empty when it may."""
+    if path.rstrip("/") in FOR_ADMINS and not may(role, "admin"):
+        return "this is for admins: they say who may sign in"
+    if path in FOR_ANNOTATORS or path.startswith(DOORS_FOR_ANNOTATORS) or may(role, "lead"):
+        return ""
+    return "this is for leads of a study: your account may only review"
 
 
 def session_token(headers: Headers) -> str:

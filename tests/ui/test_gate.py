@@ -87,6 +87,22 @@ def test_every_event_of_the_app_refuses_an_annotator_unless_it_is_part_of_review
     assert "/settings" in run(lea, "open_pages").json()["data"][0]
 
 
+def test_every_event_about_accounts_refuses_a_lead(app, visit):
+    lea, ada = visit("lea"), visit("ada")
+    assert len(app.blocks.for_admins) >= 4
+    for number in app.blocks.for_admins:
+        event = app.blocks.fns[number]
+        sent = {"data": [None] * len(event.inputs), "fn_index": number, "session_hash": "x"}
+        answer = lea.post(f"/gradio_api/run/{event.api_name or 'predict'}", json=sent)
+        assert answer.status_code == 500, event.api_name
+        assert "your account may not do this" in answer.json()["error"]
+    assert run(lea, "open_pages").json()["data"][0][-1] == "/settings"
+    assert run(ada, "open_pages").json()["data"][0][-1] == "/users"
+    for path in ("/users", "/users/"):
+        assert lea.get(path).status_code == 403
+    assert ada.get("/users").status_code == 200
+
+
 def test_an_annotator_cannot_take_the_queue_around_the_check(app, visit):
     ann = visit("ann")
     event = next(number for number in app.blocks.fns if number not in app.blocks.for_annotators)
