@@ -17,11 +17,11 @@ import typer
 
 from judge.domain import InputError, Verdict
 from judge.protocol import find_protocol, list_protocols
-from terminal import DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
+from terminal import BY, DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
 from terminal_backup import backup, restore
 from terminal_examples import demo
 from terminal_statistics import agreement, plan, verify
-from terminal_users import users
+from terminal_users import audit, users
 
 app = typer.Typer(
     add_completion=False,
@@ -184,6 +184,7 @@ def import_(
             dry_run,
             wanted,
             seed,
+            by=BY,
         )
         done = import_files(store, request, lambda line: typer.echo(line, err=True))
     for note in done.notes:
@@ -228,7 +229,7 @@ def export(
                 file.writelines(line.encode() for line in lines)
         if out is not None and file_format != "jsonl":
             out.with_name(f"{out.name}.codebook.md").write_text(codebook(), encoding="utf-8")
-        store.record_event("export", study, format=file_format)
+        store.record_event("export", study, format=file_format, by=BY)
 
 
 @app.command()
@@ -244,7 +245,7 @@ def bundle(
         store.study(study)
         with created(out) as file:
             sums = write_bundle(store, study, file)
-        store.record_event("export", study, format="bundle")
+        store.record_event("export", study, format="bundle", by=BY)
     write("".join(f"{digest}  {path}\n" for path, digest in sums.items()))
 
 
@@ -334,7 +335,7 @@ def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = D
     write(f"{len(changes)} verdicts changed\n")
 
 
-for command in (agreement, plan, verify, demo, backup, restore):
+for command in (agreement, plan, verify, demo, backup, restore, audit):
     app.command()(command)
 app.add_typer(users, name="users")
 

@@ -1,4 +1,4 @@
-"""The commands about accounts: who may sign in, and as what."""
+"""The commands about accounts: who may sign in, as what, and who did what."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ RoleName = Annotated[
     str, typer.Option("--role", help="annotator: Review only; lead: also studies, judges, settings; admin: everything.")
 ]
 AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account's name; verdicts are given under it.")]
+GROUPS = "sign-ins, accounts, exports, studies, judges or annotators; by default all."
 FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from standard input.")]
 
 
@@ -145,3 +146,32 @@ def sign_out(name: AccountName, database: DatabaseUrl = DEFAULT_DATABASE) -> Non
     with clear_errors(), opened(database) as store:
         ended = Accounts(store).end_sessions(name, BY)
     write(f"{ended} sessions of {name} have ended\n")
+
+
+def audit(
+    what: Annotated[str, typer.Option(help=f"Only these lines: {GROUPS}")] = "",
+    who: Annotated[str, typer.Option(metavar="NAME", help="Only what this account or annotator did.")] = "",
+    study: Annotated[str, typer.Option(metavar="NAME", help="Only what was done to this study.")] = "",
+    most: Annotated[int, typer.Option("--limit", help="How many lines, the newest first.", min=1)] = 100,
+    before: Annotated[int | None, typer.Option(metavar="ID", help="Only lines older than the one of this id.")] = None,
+    as_json: AsJson = False,
+    database: DatabaseUrl = DEFAULT_DATABASE,
+) -> None:
+    """Show who signed in, or failed to, and who exported or changed what; the newest first, times in UTC.
+
+    Example: `python app.py audit --what exports --json`
+    """
+    from exchange import trail
+    from storage.trail import TrailSearch
+
+    with clear_errors(), opened(database) as store:
+        found = store.trail(TrailSearch(trail.kinds_of(what), who, study), before, most)
+    if as_json:
+        write(json.dumps([trail.as_json(entry) for entry in found], ensure_ascii=False, indent=1) + "\n")
+        return
+    width = max([len(entry.who) for entry in found] + [1])
+    for entry in found:
+        where = f" [{entry.study}]" if entry.study else ""
+        line = f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.who or '-':<{width}}  {trail.tell(entry)}{where}"
+        # What somebody typed must not move the terminal's cursor.
+        write("".join(letter if letter.isprintable() else "?" for letter in line) + "\n")

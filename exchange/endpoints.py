@@ -91,7 +91,7 @@ class Endpoints:
             raise InputError(f"there is no endpoint named {name!r}; there are: {', '.join(known)}")
         return known[name]
 
-    def save_preset(self, preset: Preset) -> None:
+    def save_preset(self, preset: Preset, by: str = "") -> None:
         """Store a judge under its name, without any key."""
         if not preset.name.strip() or len(preset.name) > LONGEST_NAME:
             raise InputError(f"give the endpoint a name of at most {LONGEST_NAME} characters")
@@ -107,12 +107,13 @@ class Endpoints:
         if min(prices.prompt or 0, prices.completion or 0) < 0:
             raise InputError("a price cannot be less than nothing")
         self.store.keep_endpoint(
-            NamedEndpoint(preset.name, preset.model, preset.base_url, preset.key_env, prices.prompt, prices.completion)
+            NamedEndpoint(preset.name, preset.model, preset.base_url, preset.key_env, prices.prompt, prices.completion),
+            by,
         )
 
-    def remove_preset(self, name: str) -> None:
+    def remove_preset(self, name: str, by: str = "") -> None:
         """Forget a judge, and every key that was typed for it."""
-        self.store.remove_endpoint(name)
+        self.store.remove_endpoint(name, by)
         for known in [known for known in self._keys if known[0] == name]:
             del self._keys[known]
 

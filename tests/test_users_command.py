@@ -57,3 +57,18 @@ def test_signing_in_that_is_demanded_needs_somebody_who_can(accord):
     refused = accord("serve", "--port", "7999", ACCORD_AUTH="on")
     assert refused.returncode == 2
     assert b"users add NAME --role admin" in refused.stderr
+
+
+def test_the_trail_is_printed_for_people_and_for_programs(accord):
+    accord("users", "add", "ada\u001b[2J", "--role", "admin", "--password-stdin", stdin=b"correct horse battery\n")
+    accord("users", "add", "ada", "--role", "admin", "--password-stdin", stdin=b"correct horse battery\n")
+    accord("demo")
+    accord("export", "--study", "Example: WildBench", "--format", "csv")
+    lines = accord("audit").stdout.decode().splitlines()
+    assert lines[0].endswith("  command line  exported csv [Example: WildBench]")
+    assert lines[-1].endswith("  command line  added the account ada as admin")
+    [entry] = json.loads(accord("audit", "--what", "exports", "--json").stdout)
+    assert entry["details"] == {"format": "csv", "by": "command line"}
+    assert (entry["kind"], entry["who"], entry["study"]) == ("export", "command line", "Example: WildBench")
+    assert accord("audit", "--limit", "1", "--before", str(entry["id"])).stdout.count(b"\n") == 1
+    assert accord("audit", "--what", "gossip").returncode == 2

@@ -94,10 +94,12 @@ class Upload:
             raise InputError("the columns were not understood: choose the file again")
         return cls(tuple(files or ()), said, repair)
 
-    def request(self, study: str, protocol: Protocol | None = None, new_study: Study | None = None) -> ImportRequest:
-        """Return what to import, and where to."""
+    def request(
+        self, study: str, protocol: Protocol | None = None, new_study: Study | None = None, by: str = ""
+    ) -> ImportRequest:
+        """Return what to import, where to, and who does."""
         return ImportRequest(
-            self.files, study, protocol, mapping=dict(self.mapping), repair_text=self.repair, new_study=new_study
+            self.files, study, protocol, mapping=dict(self.mapping), repair_text=self.repair, new_study=new_study, by=by
         )
 
     def named(self, message: str) -> str:

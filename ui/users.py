@@ -16,6 +16,7 @@ from ui.display import escape
 from ui.items import SCRIPT
 from ui.notices import count, show_address, show_failure, show_hint, show_moment, show_success, show_table
 from ui.page import INSTANT, on_load, signed_in
+from ui.trail import TrailControls, TrailPanel
 
 MAY = {
     "annotator": "Annotator: review only",
@@ -37,6 +38,7 @@ class Controls:
     role: gr.Dropdown
     invite: gr.Button
     people: gr.HTML
+    trail: TrailControls
 
 
 class Users:
@@ -47,42 +49,52 @@ class Users:
 
     def __init__(self, accounts: Accounts) -> None:
         self.accounts = accounts
+        self.trail = TrailPanel(accounts.store)
 
     def layout(self) -> Controls:
         """Put the components on the page; who is in the table is filled in when it is opened."""
-        with gr.Column(elem_classes="studies", elem_id="users"):
-            told = gr.HTML("", apply_default_css=False, js_on_load=SCRIPT, elem_id="users-told")
-            with gr.Row(elem_classes="setting"):
-                name = gr.Textbox(
-                    label="Invite somebody: name",
-                    info="They sign in with it, and their verdicts are given under it.",
-                    max_length=LONGEST_NAME,
-                    max_lines=1,
-                    elem_id="invite-name",
-                )
-                role = gr.Dropdown(
-                    [(MAY[role], role) for role in ROLES],
-                    value="annotator",
-                    label="Role",
-                    info="What the account may do; it can be changed later.",
-                    filterable=False,
-                    elem_id="invite-role",
-                )
-                invite = gr.Button("Make an invitation", variant="primary", scale=0, min_width=200)
-            people = gr.HTML("", apply_default_css=False, js_on_load=SCRIPT, elem_id="accounts")
-        return Controls(told, name, role, invite, people)
+        with gr.Column(elem_classes="studies", elem_id="users"), gr.Tabs():
+            with gr.Tab("Accounts"):
+                told, name, role, invite, people = self._accounts_layout()
+            with gr.Tab("Trail"):
+                trail = self.trail.layout()
+        return Controls(told, name, role, invite, people, trail)
+
+    @staticmethod
+    def _accounts_layout() -> tuple[gr.HTML, gr.Textbox, gr.Dropdown, gr.Button, gr.HTML]:
+        told = gr.HTML("", apply_default_css=False, js_on_load=SCRIPT, elem_id="users-told")
+        with gr.Row(elem_classes="setting"):
+            name = gr.Textbox(
+                label="Invite somebody: name",
+                info="They sign in with it, and their verdicts are given under it.",
+                max_length=LONGEST_NAME,
+                max_lines=1,
+                elem_id="invite-name",
+            )
+            role = gr.Dropdown(
+                [(MAY[role], role) for role in ROLES],
+                value="annotator",
+                label="Role",
+                info="What the account may do; it can be changed later.",
+                filterable=False,
+                elem_id="invite-role",
+            )
+            invite = gr.Button("Make an invitation", variant="primary", scale=0, min_width=200)
+        people = gr.HTML("", apply_default_css=False, js_on_load=SCRIPT, elem_id="accounts")
+        return told, name, role, invite, people
 
     def wire(self, on: Controls) -> None:
         """Connect the form and the buttons in the table."""
-        on_load(self.open, [on.people])
+        self.trail.wire(on.trail)
+        on_load(self.open, [on.people, on.trail.lines])
         invited = [on.told, on.people, on.name]
         on.invite.click(self.invite, [on.name, on.role], invited, **INSTANT)
         on.name.submit(self.invite, [on.name, on.role], invited, **INSTANT)
         on.people.act(self.act, None, [on.told, on.people], **INSTANT)
 
-    def open(self, request: gr.Request) -> str:
-        """Return everybody who has an account."""
-        return self.show(signed_in(request))
+    def open(self, request: gr.Request) -> tuple[str, str]:
+        """Return everybody who has an account, and the newest lines of the trail."""
+        return self.show(signed_in(request)), self.trail.search("", "")
 
     def show(self, who: str) -> str:
         """Return the table of accounts as one of them sees it."""

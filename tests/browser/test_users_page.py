@@ -104,6 +104,30 @@ def test_roles_change_by_a_button_links_are_taken_back_and_accounts_shut(enter, 
     assert guarded.accounts.find("ada") is not None
 
 
+def test_the_trail_tells_who_did_what_in_pages(enter, guarded):
+    for number in range(60):
+        guarded.store.record_event("export", None, format=f"f{number}", by="lea <b>")
+    page = enter("ada", "/users")
+    page.get_by_role("tab", name="Trail").click()
+    rows = page.locator("#trail tbody tr")
+    expect(rows).to_have_count(50)
+    expect(rows.nth(0)).to_contain_text("signed in")
+    expect(rows.nth(1)).to_contain_text("lea <b>")
+    expect(rows.nth(1)).to_contain_text("exported f59")
+    page.get_by_role("button", name="Older").click()
+    expect(rows.last).to_contain_text("added the account ada as admin")
+    page.get_by_role("button", name="Newer").click()
+    expect(rows.nth(0)).to_contain_text("signed in")
+    page.get_by_label("Who").fill("lea <b>")
+    expect(rows.nth(0)).to_contain_text("exported f59")
+    page.get_by_label("What").click()
+    page.get_by_role("option", name="Accounts", exact=True).click()
+    expect(page.locator("#trail")).to_contain_text("Nothing of the kind")
+    page.get_by_label("Who").fill("")
+    expect(rows).to_have_count(2)
+    assert list_barriers(page) == []
+
+
 def test_only_an_admin_sees_that_the_page_is_there(enter, guarded):
     lead = enter("lea", "/studies")
     expect(lead.get_by_role("link", name="Settings")).to_be_visible()
