@@ -3,7 +3,7 @@
 PYTHON ?= python3
 ENV := .venv
 BIN := $(ENV)/bin
-CODE := app.py terminal.py terminal_backup.py terminal_examples.py terminal_statistics.py terminal_users.py judge agreement storage exchange ui tests benchmarks
+CODE := app.py terminal.py terminal_backup.py terminal_examples.py terminal_probe.py terminal_statistics.py terminal_users.py judge agreement storage exchange ui tests benchmarks
 
 .PHONY: run demo test check docs screenshots soak coverage bench lock clean
 

@@ -17,9 +17,22 @@ import typer
 
 from judge.domain import InputError, Verdict
 from judge.protocol import find_protocol, list_protocols
-from terminal import BY, DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
+from terminal import (
+    BY,
+    DEFAULT_DATABASE,
+    AsJson,
+    DatabaseUrl,
+    StudyName,
+    clear_errors,
+    created,
+    opened,
+    own_protocols,
+    own_weights,
+    write,
+)
 from terminal_backup import backup, restore
 from terminal_examples import demo
+from terminal_probe import probe
 from terminal_statistics import agreement, plan, verify
 from terminal_users import audit, users
 
@@ -39,18 +52,6 @@ ProtocolName = Annotated[
     ),
 ]
 FORMAT_HELP = "accord, wildbench, prometheus, mt-bench, llm-comparator, argilla, label-studio, csv; or auto."
-
-
-def own_protocols() -> Path | None:
-    """Return the folder of the user's own protocol files, named by ACCORD_PROTOCOLS."""
-    folder = os.environ.get("ACCORD_PROTOCOLS")
-    return Path(folder) if folder else None
-
-
-def own_weights() -> Path | None:
-    """Return the GGUF file that is to be the embedded judge, named by ACCORD_GGUF."""
-    file = os.environ.get("ACCORD_GGUF")
-    return Path(file) if file else None
 
 
 @app.command()
@@ -335,7 +336,7 @@ def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = D
     write(f"{len(changes)} verdicts changed\n")
 
 
-for command in (agreement, plan, verify, demo, backup, restore, audit):
+for command in (agreement, plan, verify, demo, probe, backup, restore, audit):
     app.command()(command)
 app.add_typer(users, name="users")
 

@@ -28,6 +28,18 @@ DatabaseUrl = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
+def own_protocols() -> Path | None:
+    """Return the folder of the user's own protocol files, named by ACCORD_PROTOCOLS."""
+    folder = os.environ.get("ACCORD_PROTOCOLS")
+    return Path(folder) if folder else None
+
+
+def own_weights() -> Path | None:
+    """Return the GGUF file that is to be the embedded judge, named by ACCORD_GGUF."""
+    file = os.environ.get("ACCORD_GGUF")
+    return Path(file) if file else None
+
+
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Turn what a person can put right into one line on standard error and exit status 2."""
