@@ -3,9 +3,9 @@
 PYTHON ?= python3
 ENV := .venv
 BIN := $(ENV)/bin
-CODE := app.py terminal.py terminal_backup.py terminal_examples.py terminal_statistics.py terminal_users.py judge agreement storage exchange ui tests benchmarks
+CODE := app.py terminal.py terminal_backup.py terminal_examples.py terminal_probe.py terminal_statistics.py terminal_users.py judge agreement storage exchange ui tests benchmarks
 
-.PHONY: run demo test check docs screenshots soak coverage bench lock clean
+.PHONY: run demo test check audit docs screenshots soak coverage bench lock clean
 
 run: $(ENV)/.ready ## Start the app and print its address
 	$(BIN)/python app.py serve
@@ -17,10 +17,15 @@ demo: $(ENV)/.ready ## Start the app with the example studies, in a database of 
 test: check ## Formatting, lint, types and every test
 	$(BIN)/python -m pytest -n 2
 
-check: $(ENV)/.ready-dev
+check: $(ENV)/.ready-dev ## Formatting, lint, types, known patterns of faults, and secrets
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive $(filter-out tests benchmarks,$(CODE))
+	$(BIN)/python tests/secret_values.py
+
+audit: $(ENV)/.ready-dev ## Whether a locked package has a known fault; needs the network
+	$(BIN)/python tests/advisories.py
 
 soak: $(ENV)/.ready-dev ## The load and fault tests at full size: many minutes
 	ACCORD_SOAK=full $(BIN)/python -m pytest tests/storage/test_load.py tests/exchange/test_judging.py -k 'load or killed'

@@ -17,11 +17,24 @@ import typer
 
 from judge.domain import InputError, Verdict
 from judge.protocol import find_protocol, list_protocols
-from terminal import DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
+from terminal import (
+    BY,
+    DEFAULT_DATABASE,
+    AsJson,
+    DatabaseUrl,
+    StudyName,
+    clear_errors,
+    created,
+    opened,
+    own_protocols,
+    own_weights,
+    write,
+)
 from terminal_backup import backup, restore
 from terminal_examples import demo
+from terminal_probe import probe
 from terminal_statistics import agreement, plan, verify
-from terminal_users import users
+from terminal_users import audit, users
 
 app = typer.Typer(
     add_completion=False,
@@ -39,18 +52,6 @@ ProtocolName = Annotated[
     ),
 ]
 FORMAT_HELP = "accord, wildbench, prometheus, mt-bench, llm-comparator, argilla, label-studio, csv; or auto."
-
-
-def own_protocols() -> Path | None:
-    """Return the folder of the user's own protocol files, named by ACCORD_PROTOCOLS."""
-    folder = os.environ.get("ACCORD_PROTOCOLS")
-    return Path(folder) if folder else None
-
-
-def own_weights() -> Path | None:
-    """Return the GGUF file that is to be the embedded judge, named by ACCORD_GGUF."""
-    file = os.environ.get("ACCORD_GGUF")
-    return Path(file) if file else None
 
 
 @app.command()
@@ -184,6 +185,7 @@ def import_(
             dry_run,
             wanted,
             seed,
+            by=BY,
         )
         done = import_files(store, request, lambda line: typer.echo(line, err=True))
     for note in done.notes:
@@ -228,7 +230,7 @@ def export(
                 file.writelines(line.encode() for line in lines)
         if out is not None and file_format != "jsonl":
             out.with_name(f"{out.name}.codebook.md").write_text(codebook(), encoding="utf-8")
-        store.record_event("export", study, format=file_format)
+        store.record_event("export", study, format=file_format, by=BY)
 
 
 @app.command()
@@ -244,7 +246,7 @@ def bundle(
         store.study(study)
         with created(out) as file:
             sums = write_bundle(store, study, file)
-        store.record_event("export", study, format="bundle")
+        store.record_event("export", study, format="bundle", by=BY)
     write("".join(f"{digest}  {path}\n" for path, digest in sums.items()))
 
 
@@ -334,7 +336,7 @@ def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = D
     write(f"{len(changes)} verdicts changed\n")
 
 
-for command in (agreement, plan, verify, demo, backup, restore):
+for command in (agreement, plan, verify, demo, probe, backup, restore, audit):
     app.command()(command)
 app.add_typer(users, name="users")
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from storage.store import Store
 
 StudyName = Annotated[str, typer.Option("--study", metavar="NAME", help="The study's name.")]
+BY = "command line"  # who did it, in the trail
 DEFAULT_DATABASE = "sqlite:///accord.db"
 DatabaseUrl = Annotated[
     str,
@@ -25,6 +26,18 @@ DatabaseUrl = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def own_protocols() -> Path | None:
+    """Return the folder of the user's own protocol files, named by ACCORD_PROTOCOLS."""
+    folder = os.environ.get("ACCORD_PROTOCOLS")
+    return Path(folder) if folder else None
+
+
+def own_weights() -> Path | None:
+    """Return the GGUF file that is to be the embedded judge, named by ACCORD_GGUF."""
+    file = os.environ.get("ACCORD_GGUF")
+    return Path(file) if file else None
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from terminal import DEFAULT_DATABASE, DatabaseUrl, clear_errors, opened, write
+from terminal import BY, DEFAULT_DATABASE, DatabaseUrl, clear_errors, opened, write
 
 
 def demo(database: DatabaseUrl = DEFAULT_DATABASE) -> None:
@@ -15,7 +15,7 @@ def demo(database: DatabaseUrl = DEFAULT_DATABASE) -> None:
     from exchange.examples import EXAMPLES, load_examples
 
     with clear_errors(), opened(database) as store:
-        added = load_examples(store)
+        added = load_examples(store, by=BY)
     for example in EXAMPLES:
         write(f"{example.name}\n")
     started = "python app.py" + ("" if database == DEFAULT_DATABASE else f" --database {database}")

@@ -13,7 +13,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from judge.domain import LONGEST_NAME, InputError
 from storage import accounts
-from storage.accounts import Account
+from storage.accounts import Account, Person
 from storage.store import Store
 
 Role = Literal["annotator", "lead", "admin"]
@@ -49,6 +49,11 @@ class Accounts:
             self._looked = time.monotonic()
         return self._on
 
+    def people(self) -> list[Person]:
+        """Return every account with its invitation, its open sessions and when it was last used, by name."""
+        with self.store.reading() as connection:
+            return accounts.list_people(connection, self.store.clock())
+
     def list(self) -> list[Account]:
         """Return every account, by name."""
         with self.store.reading() as connection:
@@ -67,37 +72,59 @@ class Accounts:
         account = self.find(name) if name else None
         return account is not None and may(account.role, least)
 
-    def add(self, name: str, role: Role, password: str | None = None) -> Account:
+    def add(self, name: str, role: Role, password: str | None = None, by: str = "") -> Account:
         """Store a new account; without a password it is for an invitation, or for who signs in at a proxy."""
         if name != name.strip() or not name or len(name) > LONGEST_NAME or not name.isprintable():
             raise InputError(f"an account needs a name of 1 to {LONGEST_NAME} letters, without spaces around it")
         hashed = _hashed(password) if password is not None else None
         account = Account(name, role, self.store.clock(), None, hashed)
         with self.store.writing() as connection:
-            if not accounts.add_account(connection, account):
+            if not accounts.add_account(connection, account, by):
                 raise InputError(f"there is an account named {name!r} already")
         return account
 
-    def disable(self, name: str) -> None:
+    def disable(self, name: str, by: str = "") -> None:
         """Let an account in no more, and end its sessions at once."""
         self._known(name)
         with self.store.writing() as connection:
-            accounts.disable(connection, name, self.store.clock())
+            _keep_an_admin(accounts.list_admins(connection), name)
+            accounts.disable(connection, name, self.store.clock(), by)
 
-    def change_password(self, name: str, password: str) -> None:
-        """Give an account another password and end its sessions."""
+    def enable(self, name: str, by: str = "") -> None:
+        """Let an account in again."""
         self._known(name)
-        hashed = _hashed(password)
         with self.store.writing() as connection:
-            accounts.set_password(connection, name, hashed)
+            accounts.enable(connection, name, self.store.clock(), by)
 
-    def invite(self, name: str) -> str:
-        """Return the token of a link with which somebody chooses their password, once; older ones stop working."""
+    def change_role(self, name: str, role: Role, by: str = "") -> None:
+        """Give an account another role; whoever is signed in has it from the next click on."""
         self._known(name)
+        with self.store.writing() as connection:
+            if role != "admin":
+                _keep_an_admin(accounts.list_admins(connection), name)
+            accounts.change_role(connection, name, role, self.store.clock(), by)
+
+    def end_sessions(self, name: str, by: str = "") -> int:
+        """Sign somebody out everywhere, and return how many sessions that ended."""
+        self._known(name)
+        with self.store.writing() as connection:
+            return accounts.end_sessions(connection, name, self.store.clock(), by)
+
+    def invite(self, name: str, by: str = "") -> str:
+        """Return the token of a link with which somebody chooses their password, once; older ones stop working."""
+        if self._known(name).disabled is not None:
+            raise InputError(f"{name!r} is disabled: enable the account first")
         token, now = secrets.token_urlsafe(32), self.store.clock()
         with self.store.writing() as connection:
-            accounts.add_invitation(connection, name, _digest(token), now, now + INVITATION)
+            accounts.add_invitation(connection, name, _digest(token), (now, now + INVITATION), by)
         return token
+
+    def withdraw(self, name: str, by: str = "") -> None:
+        """Let the link that somebody was sent work no more."""
+        self._known(name)
+        with self.store.writing() as connection:
+            if not accounts.withdraw_invitation(connection, name, self.store.clock(), by):
+                raise InputError(f"there is no open invitation for {name!r}: it was used, or taken back already")
 
     def invited(self, token: str) -> Account | None:
         """Return whom an invitation is for, if it is still good."""
@@ -119,11 +146,16 @@ class Accounts:
         now = self.store.clock()
         with self.store.writing() as connection:
             for_name, from_address = accounts.count_try(connection, name[:LONGEST_NAME], address, now, now - WINDOW)
-        if for_name > TRIES_FOR_A_NAME or from_address > TRIES_FROM_AN_ADDRESS:
-            raise TooManyTriesError("too many tries: wait a quarter of an hour, or ask for an invitation")
         account = self.find(name)
+        known = account.name if account else None
+        if for_name > TRIES_FOR_A_NAME or from_address > TRIES_FROM_AN_ADDRESS:
+            # Only the first of them is written down: a flood of tries must not fill the trail.
+            if for_name == TRIES_FOR_A_NAME + 1 or from_address == TRIES_FROM_AN_ADDRESS + 1:
+                self._refuse_try("sign_in_blocked", known, address)
+            raise TooManyTriesError("too many tries: wait a quarter of an hour, or ask for an invitation")
         right = account.password if account and account.password else None
         if not _matches(right or self._nobody, password) or account is None or right is None:
+            self._refuse_try("sign_in_failed", known, address)
             raise InputError("name or password is wrong")
         with self.store.writing() as connection:
             accounts.forgive(connection, account.name)
@@ -145,10 +177,25 @@ class Accounts:
             accounts.open_session(connection, account.name, _digest(token), now, now + SESSION)
         return token
 
-    def _known(self, name: str) -> None:
+    def _refuse_try(self, kind: str, name: str | None, address: str) -> None:
+        with self.store.writing() as connection:
+            accounts.refuse_try(connection, kind, name, address, self.store.clock())
+
+    def _known(self, name: str) -> Account:
         with self.store.reading() as connection:
-            if accounts.find_account(connection, name) is None:
-                raise InputError(f"there is no account named {name!r}: `python app.py users list` shows them")
+            account = accounts.find_account(connection, name)
+        if account is None:
+            raise InputError(f"there is no account named {name!r}: `python app.py users list` shows them")
+        return account
+
+
+def _keep_an_admin(admins: dict[str, bool], name: str) -> None:
+    """Refuse to take the last admin's rights away; one without a password stands in only for one without."""
+    left = [
+        other for other, has_password in admins.items() if other != name and has_password >= admins.get(name, False)
+    ]
+    if name in admins and not left:
+        raise InputError(f"{name!r} is the last admin who can sign in: make somebody else one first")
 
 
 def as_role(word: str) -> Role:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from exchange.key_addresses import KeyAddresses
 from judge.addresses import BlockedAddressError, Resolver, numeric_addresses, refuse_private
 from judge.client import Client, Endpoint
 from judge.domain import LONGEST_NAME, Failure, InputError, Prompt, Reply
@@ -76,6 +77,7 @@ class Endpoints:
         self.store = store
         self._environment = environment
         self.private = environment.get("ACCORD_ALLOW_PRIVATE", "").lower() in ("on", "1", "true")
+        self._allowed = KeyAddresses(environment)
         self._embedded = EmbeddedModel(weights)
         # By preset and person, with the address it was typed for: a preset that moves takes no key along.
         self._keys: dict[tuple[str, str], tuple[str | None, str]] = {}
@@ -91,7 +93,7 @@ class Endpoints:
             raise InputError(f"there is no endpoint named {name!r}; there are: {', '.join(known)}")
         return known[name]
 
-    def save_preset(self, preset: Preset) -> None:
+    def save_preset(self, preset: Preset, by: str = "") -> None:
         """Store a judge under its name, without any key."""
         if not preset.name.strip() or len(preset.name) > LONGEST_NAME:
             raise InputError(f"give the endpoint a name of at most {LONGEST_NAME} characters")
@@ -107,12 +109,13 @@ class Endpoints:
         if min(prices.prompt or 0, prices.completion or 0) < 0:
             raise InputError("a price cannot be less than nothing")
         self.store.keep_endpoint(
-            NamedEndpoint(preset.name, preset.model, preset.base_url, preset.key_env, prices.prompt, prices.completion)
+            NamedEndpoint(preset.name, preset.model, preset.base_url, preset.key_env, prices.prompt, prices.completion),
+            by,
         )
 
-    def remove_preset(self, name: str) -> None:
+    def remove_preset(self, name: str, by: str = "") -> None:
         """Forget a judge, and every key that was typed for it."""
-        self.store.remove_endpoint(name)
+        self.store.remove_endpoint(name, by)
         for known in [known for known in self._keys if known[0] == name]:
             del self._keys[known]
 
@@ -136,6 +139,8 @@ class Endpoints:
         wanted = self.preset(preset)
         if self._typed(wanted, who):
             return "typed for this session"
+        if self._held_back(wanted, who):
+            return self._allowed.refusal(wanted.key_env, wanted.base_url)
         return f"from the environment variable {wanted.key_env}" if self._key(wanted, who) else ""
 
     def _typed(self, preset: Preset, who: str) -> str:
@@ -143,7 +148,14 @@ class Endpoints:
         return key if address == preset.base_url else ""
 
     def _key(self, preset: Preset, who: str) -> str:
-        return self._typed(preset, who) or (self._environment.get(preset.key_env, "") if preset.key_env else "")
+        if self._held_back(preset, who):
+            return ""
+        return self._typed(preset, who) or self._environment.get(preset.key_env, "")
+
+    def _held_back(self, preset: Preset, who: str) -> bool:
+        """Say whether the environment has a key for a judge that may not be sent to its address."""
+        has_key = bool(preset.key_env and self._environment.get(preset.key_env)) and not self._typed(preset, who)
+        return has_key and not self._allowed.allows(preset.key_env, preset.base_url)
 
     def model_of(self, preset: Preset, who: str = "") -> str:
         """Return the name of the model that would be asked, or say what is missing to ask it; nothing is started."""
@@ -152,6 +164,8 @@ class Endpoints:
         check_address(preset.base_url, self.private)
         if not preset.model.strip():
             raise InputError(f"no model is named for {preset.name or preset.base_url!r}: type the model's name")
+        if self._held_back(preset, who):
+            raise InputError(self._allowed.refusal(preset.key_env, preset.base_url))
         if preset.base_url is None and not self._key(preset, who):
             variable = preset.key_env or "OPENAI_API_KEY"
             raise InputError(

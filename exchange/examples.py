@@ -73,13 +73,13 @@ EXAMPLES = (
 )
 
 
-def load_examples(store: Store, seed: int = SEED) -> Added:
+def load_examples(store: Store, seed: int = SEED, by: str = "") -> Added:
     """Put the example studies into the database; what is there already stays as it is."""
     added = Added()
     for example in EXAMPLES:
         protocol = find_protocol(example.protocol)
         if store.find_study(example.name) is None:
-            store.create_study(_study(example, protocol))
+            store.create_study(_study(example, protocol), by)
         items = list(read_example(example, protocol))
         verdicts = simulate_verdicts(items, protocol.version, RATERS, seed)
         batch = [prepare(item, given) for item, given in zip(items, verdicts, strict=True)]

@@ -46,6 +46,7 @@ class ImportRequest:
     wanted: int = 3
     seed: int = 0
     new_study: Study | None = None  # all settings of a study that is to be made, instead of these two
+    by: str = ""  # who imports, for the trail
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,8 @@ def _batches(stream: Iterator[Thing]) -> Iterator[list[Thing]]:
 def _store(store: Store, request: ImportRequest, check: _Check, spool: IO[bytes], tell: Callable[[str], None]) -> None:
     if check.study is None:
         usual = Study(request.study, check.protocol.version, wanted=request.wanted, seed=request.seed)
-        store.create_study(replace(request.new_study or usual, name=request.study, protocol=check.protocol.version))
+        made = replace(request.new_study or usual, name=request.study, protocol=check.protocol.version)
+        store.create_study(made, request.by)
     spool.seek(0)
     stored = 0
     while stored < check.items:
@@ -135,6 +137,9 @@ def _store(store: Store, request: ImportRequest, check: _Check, spool: IO[bytes]
         told, stored = stored // TOLD_EVERY, stored + len(batch)
         if stored // TOLD_EVERY > told:
             tell(f"stored {stored} of {check.items} items")
+    if check.added != Added():
+        added = {"items": check.added.items, "verdicts": check.added.verdicts, "format": check.format}
+        store.record_event("import", request.study, **added, by=request.by)
 
 
 class _Check:

@@ -6,7 +6,8 @@ import asyncio
 import itertools
 import json
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from judge.run import Limits
 from storage.codec import item_from_json
 from storage.runs import RunSettings
 from storage.store import Store
+
+Constraints = Callable[[Protocol], Mapping[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,15 @@ class JudgeOrder:
         """Say whether nothing was named, so that the embedded model judges."""
         return self.model is None and self.base_url is None and not self.key
 
+    def alone(self) -> JudgeOrder:
+        """Return the order as the embedded model can fill it, if it is for that."""
+        if not self.embedded:
+            return self
+        from judge.embedded import LABEL
+
+        # Two cores read one prompt as fast as two; a name that says what it is goes into every table and export.
+        return replace(self, name=self.name or LABEL, limits=replace(self.limits, concurrency=1))
+
     def settings(self, protocol: Protocol, model: str) -> RunSettings:
         """Return the settings of the run; what was not said is as the protocol says."""
         said = {name: value for name, value in self.request.items() if value is not None}
@@ -59,23 +71,29 @@ class JudgeOrder:
         return RunSettings(self.name or model, model, request, orders, *bounds)
 
 
-def run_judge(store: Store, wanted: JudgeOrder, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Judge a study and return how it went; Ctrl-C stops it cleanly."""
-    if wanted.embedded and wanted.batch:
-        raise InputError("the embedded model takes no batches: leave --batch out, or give --model and a key")
+@contextmanager
+def served(wanted: JudgeOrder) -> Iterator[tuple[Endpoint, Constraints]]:
+    """Give where the judge that was asked for is served, and what its model is held to; or say what is missing."""
     if wanted.embedded:
         # Imported here because only a judge without a server needs it, and it is slow to load.
-        from judge.embedded import LABEL, EmbeddedModel
+        from judge.embedded import EmbeddedModel
 
-        # Two cores read one prompt as fast as two; a name that says what it is goes into every table and export.
-        alone = replace(wanted, name=wanted.name or LABEL, limits=replace(wanted.limits, concurrency=1))
         with EmbeddedModel(wanted.weights) as model:
-            return asyncio.run(_judge(store, alone, model.start(), tell, model.request))
+            yield model.start(), model.request
+        return
     if wanted.model is None:
         raise InputError("no model is named: add --model")
     if wanted.base_url is None and not wanted.key:
         raise InputError("there is no key: set OPENAI_API_KEY (or --api-key-env), or name a server with --base-url")
-    return asyncio.run(_judge(store, wanted, Endpoint(wanted.base_url, wanted.model, wanted.key), tell))
+    yield Endpoint(wanted.base_url, wanted.model, wanted.key), lambda _: {}
+
+
+def run_judge(store: Store, wanted: JudgeOrder, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Judge a study and return how it went; Ctrl-C stops it cleanly."""
+    if wanted.embedded and wanted.batch:
+        raise InputError("the embedded model takes no batches: leave --batch out, or give --model and a key")
+    with served(wanted) as (endpoint, constraints):
+        return asyncio.run(_judge(store, wanted.alone(), endpoint, tell, constraints))
 
 
 async def _judge(
@@ -83,7 +101,7 @@ async def _judge(
     wanted: JudgeOrder,
     endpoint: Endpoint,
     tell: Callable[[str], None],
-    constraints: Callable[[Protocol], Mapping[str, object]] = lambda _: {},
+    constraints: Constraints,
 ) -> dict[str, Any]:
     protocol = load_version(store.study(wanted.study).protocol)
     settings = wanted.settings(protocol, endpoint.model)

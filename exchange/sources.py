@@ -29,6 +29,8 @@ LARGEST_DOCUMENT = 500_000_000  # bytes of one JSON document, which has to be he
 _BOMB_SIZE, _BOMB_RATIO = 8_000_000, 200
 _TABLES = (".csv", ".tsv", ".parquet")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+# What may be sent to a server that others use; a spreadsheet may, to be told what to do with it.
+ENDINGS = (".jsonl", ".ndjson", ".json", ".txt", *_TABLES, *_SPREADSHEETS)
 # UTF-8 read as Windows-1252: é has become Ã©, a typographic apostrophe â€™.
 _MOJIBAKE = re.compile("Ã[\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|â€[œ™˜\u009d“”¦¢]|ð\u0178")
 
@@ -52,6 +54,11 @@ def read_rows(location: str) -> Iterator[Row | InputError]:
         yield InputError(f"{location}: is not a complete gzip file: {error}")
     except OSError as error:
         yield InputError(f"{location}: cannot be read: {error.strerror or error}")
+
+
+def is_data(name: str) -> bool:
+    """Say whether a file's name is one of data that can be imported."""
+    return name.lower().removesuffix(".gz").endswith(ENDINGS)
 
 
 def is_table(location: str) -> bool:

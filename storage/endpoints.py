@@ -8,6 +8,7 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from storage.schema import endpoints
+from storage.verdicts import record_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,15 @@ def list_endpoints(connection: Connection) -> list[NamedEndpoint]:
     return [NamedEndpoint(*row) for row in connection.execute(_ALL)]
 
 
-def keep_endpoint(connection: Connection, endpoint: NamedEndpoint, now: datetime) -> None:
+def keep_endpoint(connection: Connection, endpoint: NamedEndpoint, now: datetime, by: str) -> None:
     """Store a server under its name, instead of the one that had it."""
-    remove_endpoint(connection, endpoint.name)
+    connection.execute(_REMOVE, {"old": endpoint.name})
     connection.execute(insert(endpoints).values(**asdict(endpoint), created=now))
+    address = endpoint.base_url or "OpenAI’s own"
+    record_event(connection, "endpoint_kept", now, endpoint=endpoint.name, address=address, by=by)
 
 
-def remove_endpoint(connection: Connection, name: str) -> None:
+def remove_endpoint(connection: Connection, name: str, now: datetime, by: str) -> None:
     """Forget a named server; nothing is wrong if there is none."""
-    connection.execute(_REMOVE, {"old": name})
+    if connection.execute(_REMOVE, {"old": name}).rowcount:
+        record_event(connection, "endpoint_removed", now, endpoint=name, by=by)

@@ -210,10 +210,10 @@ class RunStore(Database):
         with self.reading() as connection:
             return endpoints.list_endpoints(connection)
 
-    def keep_endpoint(self, endpoint: NamedEndpoint) -> None:
+    def keep_endpoint(self, endpoint: NamedEndpoint, by: str = "") -> None:
         """Store a server under its name, instead of the one that had it."""
-        self._write(lambda connection: endpoints.keep_endpoint(connection, endpoint, self.clock()))
+        self._write(lambda connection: endpoints.keep_endpoint(connection, endpoint, self.clock(), by))
 
-    def remove_endpoint(self, name: str) -> None:
+    def remove_endpoint(self, name: str, by: str = "") -> None:
         """Forget a named server."""
-        self._write(lambda connection: endpoints.remove_endpoint(connection, name))
+        self._write(lambda connection: endpoints.remove_endpoint(connection, name, self.clock(), by))

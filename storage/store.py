@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import Connection
@@ -19,22 +20,41 @@ from judge.domain import (
     Saved,
     Study,
 )
-from storage import browse, claims, desk, imports, opinions, overviews, ratings, reads, run_reads, studies, verdicts
+from storage import (
+    browse,
+    claims,
+    desk,
+    imports,
+    opinions,
+    overviews,
+    ratings,
+    reads,
+    run_reads,
+    studies,
+    trail,
+    verdicts,
+)
 from storage.desk import Remark
 from storage.imports import Added, Prepared
 from storage.opinions import Cause, Certainty, Choices
 from storage.overviews import Annotator, Overview, Places
 from storage.raters import rater_id_of
 from storage.run_store import RunStore
+from storage.trail import Entry, TrailSearch
 from storage.verdicts import Submission
 
 
 class Store(RunStore):
     """A database of studies: what people do in them, and what is found again."""
 
-    def create_study(self, study: Study) -> Study:
+    def create_study(self, study: Study, by: str = "") -> Study:
         """Store a new study and return it as stored."""
-        self._write(lambda connection: studies.add_study(connection, study, self.clock()))
+
+        def work(connection: Connection) -> None:
+            studies.add_study(connection, study, self.clock())
+            self._note(connection, "study_created", study.name, by=by)
+
+        self._write(work)
         return self.study(study.name)
 
     def find_study(self, name: str) -> Study | None:
@@ -252,35 +272,54 @@ class Store(RunStore):
         with self.reading() as connection:
             return reads.study_events(connection, studies.get_study(connection, study).id)
 
-    def record_event(self, kind: str, study: str, **details: Any) -> None:
-        """Add a line to a study's trail."""
-        self._write(
-            lambda connection: verdicts.record_event(
-                connection, kind, self.clock(), studies.get_study(connection, study).id, **details
-            )
-        )
+    def trail(self, search: TrailSearch, before: int | None, most: int) -> list[Entry]:
+        """Return lines of the trail of everything, newest first."""
+        with self.reading() as connection:
+            return trail.read_trail(connection, search, before, most)
 
-    def close_study(self, name: str) -> None:
+    def record_event(self, kind: str, study: str | None, **details: Any) -> None:
+        """Add a line to the trail, of a study or of the whole."""
+        self._write(lambda connection: self._note(connection, kind, study, **details))
+
+    def _note(self, connection: Connection, kind: str, study: str | None, **details: Any) -> None:
+        number = None if study is None else studies.get_study(connection, study).id
+        verdicts.record_event(connection, kind, self.clock(), number, **details)
+
+    def close_study(self, name: str, by: str = "") -> None:
         """Let no more claims be made; what is held may still be answered."""
-        self._write(lambda connection: studies.set_closed(connection, name, self.clock()))
+        self._set_closed(name, self.clock(), "study_closed", by)
 
-    def reopen_study(self, name: str) -> None:
+    def reopen_study(self, name: str, by: str = "") -> None:
         """Let claims be made again."""
-        self._write(lambda connection: studies.set_closed(connection, name, None))
+        self._set_closed(name, None, "study_reopened", by)
 
-    def change_wanted(self, name: str, wanted: int) -> None:
+    def _set_closed(self, name: str, closed: datetime | None, kind: str, by: str) -> None:
+        def work(connection: Connection) -> None:
+            studies.set_closed(connection, name, closed)
+            self._note(connection, kind, name, by=by)
+
+        self._write(work)
+
+    def change_wanted(self, name: str, wanted: int, by: str = "") -> None:
         """Change how many verdicts each item wants."""
-        self._write(
-            lambda connection: studies.change_wanted(connection, studies.get_study(connection, name).id, wanted)
-        )
 
-    def change_guidelines(self, name: str, body: str) -> int:
+        def work(connection: Connection) -> None:
+            row = studies.get_study(connection, name)
+            studies.change_wanted(connection, row.id, wanted)
+            self._note(connection, "wanted_changed", name, before=row.study.wanted, after=wanted, by=by)
+
+        self._write(work)
+
+    def change_guidelines(self, name: str, body: str, by: str = "") -> int:
         """Store a new version of a study's guidelines and return its number."""
-        return self._write(
-            lambda connection: studies.change_guidelines(
-                connection, studies.get_study(connection, name).id, body, self.clock()
-            )
-        )
+
+        def work(connection: Connection) -> int:
+            row = studies.get_study(connection, name)
+            version = studies.change_guidelines(connection, row.id, body, self.clock())
+            self._note(connection, "guidelines_changed", name, version=version, by=by)
+            return version
+
+        return self._write(work)
 
 
 def _own(connection: Connection, rater: str | None) -> int | None:

@@ -26,7 +26,7 @@ from ui.disagreements import PAGE, show_choice, show_counts, show_disagreement, 
 from ui.display import escape
 from ui.downloads import file_name
 from ui.notices import show_failure, show_hint, show_link
-from ui.page import FOLDER, on_load, open_door
+from ui.page import FOLDER, on_load, open_door, signed_in
 from ui.sheet import CAUSES
 
 SCRIPT = (FOLDER / "agreement.js").read_text(encoding="utf-8")
@@ -73,12 +73,14 @@ class Agreement:
         open_door(self.make_file, "agreement_file")
         gr.api(self.agreement, api_name="agreement", queue=False, api_visibility="public")
 
-    def agreement(self, study: str) -> dict:  # type: ignore[type-arg]
+    def agreement(self, study: str, request: gr.Request) -> dict:  # type: ignore[type-arg]
         """Give the whole JSON of a study's agreement under the usual rules, as `agreement --json` prints it."""
         try:
-            return dict(self._agree(study, Options()).answer)
+            answer = dict(self._agree(study, Options()).answer)
         except AccordError as error:
             raise gr.Error(str(error), print_exception=False) from error
+        self._took(study, "json, by a program", request)
+        return answer
 
     def show(self, request: gr.Request) -> str:
         """Return the page that the address names: a study, its rules, and one of two views."""
@@ -168,7 +170,7 @@ class Agreement:
 
         return _told(work)
 
-    def make_file(self, search: str, kind: str) -> dict:  # type: ignore[type-arg]
+    def make_file(self, search: str, kind: str, request: gr.Request) -> dict:  # type: ignore[type-arg]
         """Give the report, the JSON or the tables under the rules of an address: a file's name and its text."""
 
         def work() -> dict[str, Any]:
@@ -176,9 +178,14 @@ class Agreement:
             if kind not in FILES:
                 raise InputError(f"{kind!r} is not one of: {', '.join(FILES)}")
             value = self._agree(only(words, "study"), read_rules(words)).answer
-            return {"name": f"{file_name(value['study'])}-agreement.{kind}", "text": FILES[kind](value)}
+            text = FILES[kind](value)
+            self._took(value["study"], kind, request)
+            return {"name": f"{file_name(value['study'])}-agreement.{kind}", "text": text}
 
         return _told(work)
+
+    def _took(self, study: str, kind: str, request: gr.Request) -> None:
+        self.store.record_event("export", study, format=f"agreement ({kind})", by=signed_in(request))
 
     def _agree(self, study: str, rules: Options) -> Known:
         return self._known(("numbers", study, rules), lambda: agree(self.store, study, rules))

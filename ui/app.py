@@ -7,18 +7,20 @@ from typing import Any
 
 import gradio as gr
 
-from exchange.accounts import Accounts
+from exchange.accounts import Accounts, Role
 from exchange.background import Runs
 from exchange.endpoints import Endpoints
 from storage.store import Store
 from ui.agreement import Agreement
 from ui.examples import list_examples
+from ui.gate import FOR_ADMINS
 from ui.judges import Judges
 from ui.page import Page, Settings, open_door, put_header
 from ui.playground import Playground
 from ui.review import Review
 from ui.settings import SettingsPage
 from ui.studies import Studies
+from ui.users import Users
 
 SESSIONS = 500  # open pages that Gradio keeps a state of, 0.4 MB each; a page beyond them begins anew
 
@@ -31,18 +33,25 @@ class Guarded(gr.Blocks):  # type: ignore[misc]
 
     accounts: Accounts
     for_annotators: frozenset[int] = frozenset()  # the numbers of the events that are not for leads alone
+    for_admins: frozenset[int] = frozenset()
 
     async def process_api(self, block_fn: Any, inputs: list[Any], *rest: Any, **named: Any) -> dict[str, Any]:
         """Run an event, if who asks for it may."""
-        number = block_fn if isinstance(block_fn, int) else block_fn._id  # noqa: SLF001
-        known = self.fns.get(number)
-        open_to_all = number in self.for_annotators and (isinstance(block_fn, int) or known is block_fn)
         request = named.get("request")
         asking = request[0] if isinstance(request, list) and request else request
         name = getattr(asking, "username", None)
-        if not await asyncio.to_thread(self.accounts.allows, name, "annotator" if open_to_all else "lead"):
+        if not await asyncio.to_thread(self.accounts.allows, name, self._least(block_fn)):
             raise gr.Error("your account may not do this: ask a lead of the study", print_exception=False)
         return dict(await super().process_api(block_fn, inputs, *rest, **named))
+
+    def _least(self, block_fn: Any) -> Role:
+        """Return the least role that may run an event; what is not known here is for admins."""
+        number = block_fn if isinstance(block_fn, int) else block_fn._id  # noqa: SLF001
+        known = self.fns.get(number)
+        if number in self.for_admins or known is None:
+            return "admin"
+        same = isinstance(block_fn, int) or known is block_fn
+        return "annotator" if number in self.for_annotators and same else "lead"
 
 
 def build_app(
@@ -66,14 +75,15 @@ def build_app(
         Studies(store, settings),
         Playground(settings.protocols, list_examples(), store, endpoints),
         SettingsPage(endpoints),
+        Users(accounts),
     ]
 
     def list_studies() -> list[str]:
         return [study.name for study in store.studies()]
 
     def open_pages(request: gr.Request) -> list[str]:
-        lead = accounts.allows(request.username, "lead")
-        return [page.path for page in pages if lead or page is pages[0]]
+        lead, admin = (accounts.allows(request.username, role) for role in ("lead", "admin"))
+        return [page.path for page in pages if page is pages[0] or (admin if page.path in FOR_ADMINS else lead)]
 
     # Files that were sent or fetched are gone from the server a day later.
     with Guarded(title="Accord", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as blocks:
@@ -84,8 +94,11 @@ def build_app(
     blocks.accounts = accounts
     blocks.for_annotators = frozenset(blocks.fns)
     for page in pages[1:]:
+        before = frozenset(blocks.fns)
         with blocks.route(page.title, page.path, show_in_navbar=False):
             _put(page, pages)
+        if page.path in FOR_ADMINS:
+            blocks.for_admins |= frozenset(blocks.fns) - before
     made: Guarded = blocks
     return made
 

@@ -15,7 +15,7 @@ from exchange.bundle import write_bundle
 from exchange.exporting import codebook, csv_lines, interchange_lines, long_rows, write_parquet
 from judge.domain import AccordError
 from storage.store import Store
-from ui.page import asked
+from ui.page import asked, signed_in
 
 # The hidden button holds the file that was just made; pressing it is what makes a browser keep it.
 FETCH = "() => { document.querySelector('#fetch').click(); }"
@@ -102,13 +102,13 @@ class DownloadsPanel:
             # Gradio takes its copy when the path is yielded; ours goes when it asks for more.
             with tempfile.TemporaryDirectory() as folder:
                 try:
-                    yield str(self.export(study, name, Path(folder)))
+                    yield str(self.export(study, name, Path(folder), signed_in(request)))
                 except AccordError as error:
                     raise gr.Error(str(error), print_exception=False) from error
 
         return make
 
-    def export(self, study: str, name: str, folder: Path) -> Path:
+    def export(self, study: str, name: str, folder: Path, by: str = "") -> Path:
         """Write one kind of file into a folder, record that it was taken, and return its path."""
         kind = KINDS[name]
         self.store.study(study)
@@ -116,7 +116,7 @@ class DownloadsPanel:
         with path.open("wb") as target:
             kind.write(self.store, study, target)
         if name != "codebook":  # which holds nothing of the study
-            self.store.record_event("export", study, format=name)
+            self.store.record_event("export", study, format=name, by=by)
         return path
 
 

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from exchange.accounts import Accounts, may
 from judge.domain import InputError
 from storage.accounts import Account
+from ui.file_names import checked
 from ui.logs import logged
 
 COOKIE = "accord_session"
@@ -42,6 +43,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 API = "/gradio_api/"
+UPLOAD = f"{API}upload"
 OPEN = ("/health", "/login")
 OPEN_UNDER = ("/invite/", "/assets/", "/static/")  # the last two hold gradio's own files, the same in every copy
 # What gradio opens and no page of ours uses: fetching for others, editing code, recording, counting.
@@ -60,6 +62,8 @@ DOORS_FOR_ANNOTATORS = tuple(
     for door in ("run/", "api/", "call/", "queue/", "info", "heartbeat/", "startup-events", "reset", "cancel",
                  "login_check", "user", "app_id", "theme.css")
 )  # fmt: skip
+
+FOR_ADMINS = ("/users",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +95,52 @@ class Proxy:
         return any(peer in network for network in self.addresses)
 
 
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """The names under which the server may be asked; none of them means any.
+
+    A page of another site can give its own name this machine's address, and would then be one of ours to the browser.
+    """
+
+    names: frozenset[str] = frozenset()
+
+    @classmethod
+    def named(cls, environment: Mapping[str, str], bound: str) -> Hosts:
+        """Return what ACCORD_HOSTS lists; without it, a server that only this machine reaches has only its names."""
+        listed = environment.get("ACCORD_HOSTS", "").replace(",", " ").lower().split()
+        if wrong := next((name for name in listed if "/" in name or name.startswith(":")), None):
+            raise InputError(f"ACCORD_HOSTS: {wrong!r} is no name of a host: write names such as accord.example.org")
+        return cls(frozenset({*listed, bound.lower()}) if listed or _is_loopback(bound) else frozenset())
+
+    def include(self, header: str) -> bool:
+        """Say whether a request with this Host header is for us; this machine's own names always are."""
+        if not self.names:
+            return True
+        try:
+            parts = urlsplit(f"//{header}")
+        except ValueError:
+            return False
+        name = (parts.hostname or "").rstrip(".") if parts.netloc == header and "@" not in header else ""
+        return name in self.names or _is_loopback(name)
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name.rstrip(".").lower() == "localhost"
+
+
+ANY_HOST = Hosts()
+
+
 class Gate:
     """Asks of every request who sends it, and refuses what their role may not; adds the headers to every answer."""
 
-    def __init__(self, app: ASGIApp, accounts: Accounts, proxy: Proxy | None = None, root_path: str = "") -> None:
+    def __init__(
+        self, app: ASGIApp, accounts: Accounts, proxy: Proxy | None = None, root_path: str = "", hosts: Hosts = ANY_HOST
+    ) -> None:
+        self.hosts = hosts
         self.app = app
         self.accounts = accounts
         self.proxy = proxy
@@ -109,13 +155,15 @@ class Gate:
             if self.log:
                 send = logged(scope, send, lambda: str(scope.get(USER, "")))
             refused = await self._refusal(scope)
+            if not refused and scope["method"] == "POST" and scope["path"].rstrip("/") == UPLOAD:
+                receive = checked(Headers(scope=scope), receive)
             await (refused or self.app)(scope, receive, _with_headers(send))
 
     async def _refusal(self, scope: Scope) -> Response | None:
         headers, path = Headers(scope=scope), scope["path"]
         scope[USER] = ""
-        if path.startswith(CLOSED):
-            return _refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+        if closed := self._closed(headers, path):
+            return closed
         if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
             wrong = _wrong_body(headers, path) or (_is_foreign(headers) and _FOREIGN)
             if wrong:
@@ -126,9 +174,15 @@ class Gate:
         if account is None:
             return self._sign_in_first(scope, headers)
         scope[USER] = account.name
-        if path in FOR_ANNOTATORS or path.startswith(DOORS_FOR_ANNOTATORS) or may(account.role, "lead"):
-            return None
-        return _refused(HTTPStatus.FORBIDDEN, "this is for leads of a study: your account may only review")
+        why = _beyond(account.role, path)
+        return _refused(HTTPStatus.FORBIDDEN, why) if why else None
+
+    def _closed(self, headers: Headers, path: str) -> Response | None:
+        if not self.hosts.include(headers.get("host", "")):
+            return _refused(
+                HTTPStatus.MISDIRECTED_REQUEST, "this is not served here: ACCORD_HOSTS lists the names that are"
+            )
+        return _refused(HTTPStatus.NOT_FOUND, "there is nothing here") if path.startswith(CLOSED) else None
 
     def _account(self, scope: Scope, headers: Headers) -> Account | None:
         if self.proxy and self.proxy.trusts(peer_of(scope)):
@@ -144,6 +198,15 @@ class Gate:
             wanted = quote(scope["path"] + (f"?{query}" if query else ""), safe="")
             return RedirectResponse(f"{self.root}/login?next={wanted}", HTTPStatus.SEE_OTHER)
         return _refused(HTTPStatus.UNAUTHORIZED, "sign in first")
+
+
+def _beyond(role: str, path: str) -> str:
+    """Return why a role may not open a path; empty when it may."""
+    if path.rstrip("/") in FOR_ADMINS and not may(role, "admin"):
+        return "this is for admins: they say who may sign in"
+    if path in FOR_ANNOTATORS or path.startswith(DOORS_FOR_ANNOTATORS) or may(role, "lead"):
+        return ""
+    return "this is for leads of a study: your account may only review"
 
 
 def session_token(headers: Headers) -> str:
@@ -169,7 +232,7 @@ def _wrong_body(headers: Headers, path: str) -> Response | None:
     length = headers.get("content-length", "")
     if "transfer-encoding" in headers or not length.isdecimal():
         return _refused(HTTPStatus.LENGTH_REQUIRED, "send a Content-Length")
-    limit = LARGEST_UPLOAD if path.startswith(f"{API}upload") else LARGEST_BODY
+    limit = LARGEST_UPLOAD if path.rstrip("/") == UPLOAD else LARGEST_BODY
     if int(length[:18]) > limit:
         return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {limit // MEGABYTE} MB can be sent")
     return None

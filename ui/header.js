@@ -25,7 +25,10 @@ who.hidden = !name;
 if (signedIn) {
   who.title = "Sign out";
   accord.call("open_pages").then((paths) => {
-    for (const link of element.querySelectorAll("nav a")) if (!paths.includes(link.dataset.path)) link.remove();
+    for (const link of element.querySelectorAll("nav a")) {
+      if (paths.includes(link.dataset.path)) link.hidden = false;
+      else link.remove();
+    }
   });
 }
 who.addEventListener("click", async () => {

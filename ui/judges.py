@@ -17,7 +17,7 @@ from judge.run import Limits
 from storage.store import Store
 from ui.display import escape
 from ui.numbers import number_box, read_amount, read_whole
-from ui.page import INSTANT, TYPING, asked, on_load, who_asks
+from ui.page import INSTANT, TYPING, asked, on_load, signed_in, who_asks
 from ui.run_views import (
     SHOWN_FAILURES,
     show_estimate,
@@ -196,7 +196,9 @@ class Judges:
         """Start what the form asks for."""
         form = read_form(values)
         try:
-            self.runs.start(self.read_order(form, who_asks(request)))
+            order = self.read_order(form, who_asks(request))
+            self.runs.start(order)
+            self._record("run_started", form.study, request, judge=order.preset.name)
         except AccordError as error:
             return show_problem_line(_plain(error)), gr.skip(), gr.skip(), gr.skip()
         return "", *self.show_state(form.study)
@@ -217,11 +219,16 @@ class Judges:
                 return ["", *skipped, self.show_failures(study, run, str(event.name), int(event.page))]
             if what == "stop":
                 self.runs.stop(study, run)
+                self._record("run_stopped", study, request, run=run)
             elif what == "resume":
                 self.runs.resume(study, run, who_asks(request))
+                self._record("run_resumed", study, request, run=run)
             return ["", *self.show_state(study), gr.skip()]
         except AccordError as error:
             return [show_problem_line(_plain(error)), *skipped, gr.skip()]
+
+    def _record(self, kind: str, study: str, request: gr.Request, **details: Any) -> None:
+        self.store.record_event(kind, study, **details, by=signed_in(request))
 
     def show_failures(self, study: str, run: int, kind: str = "", page: int = 0) -> str:
         """Return a page of the failures of one kind; the most frequent kind where none is named."""

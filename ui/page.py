@@ -12,6 +12,7 @@ from gradio.context import Context
 
 from judge import protocol
 from ui.display import escape
+from ui.gate import FOR_ADMINS
 from ui.theme import ICON
 
 FOLDER = Path(__file__).parent
@@ -44,10 +45,13 @@ class Page(Protocol):
 
 
 def put_header(page: Page, pages: Sequence[Page]) -> None:
-    """Put the top of a page: brand, study, the way to the other pages, who one is."""
+    """Put the top of a page: brand, study, the way to the other pages, who one is.
+
+    Whether somebody is an admin is known only once the page is there: until then, what is theirs is hidden.
+    """
     links = "".join(
         f'<a data-path="{escape(each.path)}" href="{escape(each.path)}"'
-        f"{CURRENT if each is page else ''}>{escape(each.title)}</a>"
+        f"{CURRENT if each is page else ''}{' hidden' if each.path in FOR_ADMINS else ''}>{escape(each.title)}</a>"
         for each in pages
     )
     gr.HTML(
@@ -79,6 +83,11 @@ def on_load(handler: Callable[..., Any], outputs: Sequence[Any]) -> None:
 def asked(request: gr.Request, name: str) -> str:
     """Return what the page's address says under this name: `?study=…`; empty when it says nothing."""
     return str(dict(request.query_params).get(name, ""))
+
+
+def signed_in(request: gr.Request) -> str:
+    """Return the account that asks; empty when nobody has to sign in."""
+    return request.username or ""
 
 
 def who_asks(request: gr.Request) -> str:

@@ -26,7 +26,7 @@ from judge.domain import InputError
 from storage.health import check_health
 from storage.store import Store
 from ui.app import build_app
-from ui.gate import Gate, Proxy, name_of
+from ui.gate import ANY_HOST, Gate, Hosts, Proxy, name_of
 from ui.page import Settings
 from ui.sign_in import sign_in_routes
 from ui.theme import LAUNCH
@@ -58,7 +58,7 @@ def start_server(
     accounts = Accounts(store, demanded=environment.get("ACCORD_AUTH", "").lower() in ("on", "1", "true"))
     if accounts.needed() and not accounts.list():
         raise InputError("ACCORD_AUTH is on and nobody has an account: python app.py users add NAME --role admin")
-    proxy = Proxy.named(environment)
+    proxy, hosts = Proxy.named(environment), Hosts.named(environment, address.host)
     endpoints = Endpoints(store, settings.weights)
     runs = Runs(store, endpoints)
 
@@ -70,7 +70,7 @@ def start_server(
     async def serve() -> None:
         # Built in a running event loop: without one gradio makes loops of its own and never closes them.
         blocks = build_app(store, settings, endpoints, runs, accounts)
-        gate = make_web_app(blocks, accounts, proxy, address.root_path)
+        gate = make_web_app(blocks, accounts, proxy, address.root_path, hosts)
         gate.log = environment.get("ACCORD_LOG", "").lower() == "json"
         await Server(gate, address, told).serve()
 
@@ -81,7 +81,13 @@ def start_server(
         endpoints.close()
 
 
-def make_web_app(blocks: gr.Blocks, accounts: Accounts, proxy: Proxy | None = None, root_path: str = "") -> Gate:
+def make_web_app(
+    blocks: gr.Blocks,
+    accounts: Accounts,
+    proxy: Proxy | None = None,
+    root_path: str = "",
+    hosts: Hosts = ANY_HOST,
+) -> Gate:
     """Return the whole as one application: the pages, signing in, and `/health`, behind the gate."""
     web = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
 
@@ -95,7 +101,7 @@ def make_web_app(blocks: gr.Blocks, accounts: Accounts, proxy: Proxy | None = No
         # Gradio says so of every app with several pages, also when nobody asked for that mode.
         warnings.filterwarnings("ignore", "SSR mode is not supported with multi-page apps", UserWarning)
         gr.mount_gradio_app(web, blocks, path="/", root_path=root_path or None, auth_dependency=name_of, **MOUNT)
-    return Gate(web, accounts, proxy, root_path)
+    return Gate(web, accounts, proxy, root_path, hosts)
 
 
 class Server(uvicorn.Server):

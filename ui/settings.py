@@ -15,7 +15,7 @@ from judge.domain import AccordError, Failure, InputError, Reply
 from judge.run import Prices
 from ui.display import escape
 from ui.numbers import number_box, read_amount
-from ui.page import INSTANT, on_load, who_asks
+from ui.page import INSTANT, on_load, signed_in, who_asks
 from ui.run_views import show_problem_line
 
 SCRIPT = (Path(__file__).parent / "settings.js").read_text(encoding="utf-8")
@@ -110,7 +110,7 @@ class SettingsPage:
         try:
             prices = Prices(read_amount(PRICES[0], price_prompt), read_amount(PRICES[1], price_completion))
             preset = Preset(name, model, address or None, key_env, prices)
-            self.endpoints.save_preset(preset)
+            self.endpoints.save_preset(preset, signed_in(request))
         except AccordError as error:
             return show_problem_line(str(error)), self.show(who), gr.skip()
         return _done(f"{preset.name} is saved."), self.show(who), self._keyed(preset.name)
@@ -140,7 +140,7 @@ class SettingsPage:
             if what == "edit":
                 return ["", gr.skip(), gr.skip(), *_filled(self.endpoints.preset(name))]
             if what == "remove":
-                self.endpoints.remove_preset(name)
+                self.endpoints.remove_preset(name, signed_in(request))
                 return [_done(f"{name} is removed. Its runs stay."), self.show(who), self._keyed(), *form]
             result = told_trial(await self.endpoints.try_out(name, who))
         except AccordError as error:

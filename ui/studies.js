@@ -43,6 +43,9 @@ element.addEventListener("click", async ({ target }) => {
     trigger("open", { item: button.dataset.open });
   } else if (button.dataset.starts !== undefined) {
     trigger("turn", { starts: button.dataset.starts });
+  } else if (button.dataset.do !== undefined) {
+    const role = button.closest("tr")?.querySelector("[data-role]")?.value;
+    trigger("act", { what: button.dataset.do, name: button.dataset.name, role });
   } else if (button.classList.contains("copy")) {
     const places = button.closest("[data-copied]").querySelectorAll("[data-path]");
     await accord.copy([...places].map((place) => place.textContent).join("\n"));
@@ -52,6 +55,11 @@ element.addEventListener("click", async ({ target }) => {
   }
 });
 element.addEventListener("change", ({ target }) => {
+  // A role is changed by a button of its own: arrow keys alone may walk through the choices.
+  if (target.dataset.role) {
+    const changed = target.value !== target.dataset.role;
+    target.parentElement.querySelector("button").hidden = !changed;
+  }
   const table = target.closest("[data-mapping]");
   if (!table) return;
   const choices = [...table.querySelectorAll("select")];

@@ -17,7 +17,7 @@ from ui.display import escape
 from ui.downloads import DownloadControls, DownloadsPanel
 from ui.items import SCRIPT, ItemControls, ItemsPanel
 from ui.notices import count, show_bar, show_empty, show_failure, show_link, show_success, show_table
-from ui.page import INSTANT, Settings, asked, on_load, open_door
+from ui.page import INSTANT, Settings, asked, on_load, open_door, signed_in
 from ui.planning import PlanControls, PlanPanel
 from ui.study_form import StudyForm, StudyFormControls
 from ui.uploads import ASSIGNING, CHOOSING, WORKING, Upload, UploadControls, UploadPanel, chosen_mapping, told_import
@@ -184,10 +184,10 @@ class Studies:
             return told, gr.update(visible=False), gr.update(visible=False), gr.skip(), *unchanged
         return show_head(overview), gr.update(visible=False), gr.update(visible=True), gr.skip(), *settings, *shown
 
-    def load_examples(self) -> dict:  # type: ignore[type-arg]
+    def load_examples(self, request: gr.Request) -> dict:  # type: ignore[type-arg]
         """Put the example studies into the database and tell where to begin."""
         try:
-            load_examples(self.store)
+            load_examples(self.store, by=signed_in(request))
         except AccordError as error:
             return {"problem": str(error)}
         return {"study": EXAMPLES[0].name}
@@ -226,7 +226,7 @@ class Studies:
             upload = Upload.taken(files, mapping, repair)
             study = asked(request, "study")
             self.store.study(study)  # an import would make a study that is not there
-            done = self.upload.store_upload(upload.request(study))
+            done = self.upload.store_upload(upload.request(study, by=signed_in(request)))
         except AccordError as error:
             return show_failure(upload.named(str(error)) if upload else str(error)), gr.skip()
         return show_success(told_import(done)), gr.update(interactive=False)
@@ -237,7 +237,7 @@ class Studies:
         def change(name: str) -> str:
             if wanted is None or wanted < 1 or wanted != int(wanted):
                 raise StudyError("N is a whole number from 1 on: how many different people judge each item")
-            self.store.change_wanted(name, int(wanted))
+            self.store.change_wanted(name, int(wanted), signed_in(request))
             return f"each item now wants {count(int(wanted), 'verdict')}"
 
         return self._change(request, change)
@@ -248,7 +248,8 @@ class Studies:
         def change(name: str) -> str:
             if body == self.store.study(name).guidelines:
                 return "the guidelines are as they were: no new version was made"
-            return f"this is version {self.store.change_guidelines(name, body)} of the guidelines"
+            version = self.store.change_guidelines(name, body, signed_in(request))
+            return f"this is version {version} of the guidelines"
 
         return self._change(request, change)
 
@@ -257,9 +258,9 @@ class Studies:
 
         def change(name: str) -> str:
             if self.store.study(name).closed is None:
-                self.store.close_study(name)
+                self.store.close_study(name, signed_in(request))
                 return "the study is closed: nobody is given another item"
-            self.store.reopen_study(name)
+            self.store.reopen_study(name, signed_in(request))
             return "the study is open again"
 
         return self._change(request, change)

@@ -13,6 +13,7 @@ from judge.protocol import Protocol
 from storage.store import Store
 from ui.items import SCRIPT
 from ui.notices import send_to, show_failure, show_success
+from ui.page import signed_in
 from ui.uploads import ASSIGNING, CHOOSING, WORKING, Upload, UploadControls, UploadPanel, chosen_mapping
 
 SUITED = ""  # the first item decides
@@ -163,9 +164,11 @@ class StudyForm:
         except AccordError as error:
             return show_failure(str(error)), gr.skip()
 
-    def create(self, protocol: str, files: list[str] | None, mapping: str, repair: bool, *settings: Any) -> str:
+    def create(
+        self, request: gr.Request, protocol: str, files: list[str] | None, mapping: str, repair: bool, *settings: Any
+    ) -> str:
         """Make the study, with its items if there are any; a file with errors makes nothing."""
-        upload = None
+        upload, by = None, signed_in(request)
         try:
             upload = Upload.taken(files, mapping, repair)
             chosen = self._protocol(protocol)
@@ -173,11 +176,11 @@ class StudyForm:
             if self.store.find_study(study.name) is not None:
                 raise StudyError(f"there is already a study named {study.name!r}: choose another name")
             if upload.files:
-                self.upload.store_upload(upload.request(study.name, chosen, study))
+                self.upload.store_upload(upload.request(study.name, chosen, study, by))
             elif chosen is None:
                 raise InputError("choose a protocol, or add a file: then its first item decides")
             else:
-                self.store.create_study(study)
+                self.store.create_study(study, by)
         except AccordError as error:
             return show_failure(upload.named(str(error)) if upload else str(error), lead="Nothing was made.")
         return show_success(f"the study {study.name!r} is made") + send_to("/studies", study=study.name)

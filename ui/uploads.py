@@ -15,6 +15,7 @@ from exchange.formats.columns import FIELDS
 from exchange.formats.table import PER_RATER
 from exchange.importing import ImportOutcome, ImportRequest, Preview, import_files, preview_files
 from exchange.interchange import Record
+from exchange.sources import ENDINGS, is_data
 from judge.domain import AccordError, InputError, Study, content_hash
 from judge.protocol import Protocol
 from storage.store import Store
@@ -92,12 +93,16 @@ class Upload:
             said = None
         if not isinstance(said, dict) or not all(isinstance(column, str) for column in said.values()):
             raise InputError("the columns were not understood: choose the file again")
+        if wrong := next((Path(file).name for file in files or () if not is_data(file)), None):
+            raise InputError(f"{wrong}: is not data that can be imported: {', '.join(ENDINGS)}, gzipped or not")
         return cls(tuple(files or ()), said, repair)
 
-    def request(self, study: str, protocol: Protocol | None = None, new_study: Study | None = None) -> ImportRequest:
-        """Return what to import, and where to."""
+    def request(
+        self, study: str, protocol: Protocol | None = None, new_study: Study | None = None, by: str = ""
+    ) -> ImportRequest:
+        """Return what to import, where to, and who does."""
         return ImportRequest(
-            self.files, study, protocol, mapping=dict(self.mapping), repair_text=self.repair, new_study=new_study
+            self.files, study, protocol, mapping=dict(self.mapping), repair_text=self.repair, new_study=new_study, by=by
         )
 
     def named(self, message: str) -> str:
@@ -116,7 +121,13 @@ class UploadPanel:
 
     def layout(self, label: str) -> UploadControls:
         """Put the place on the page."""
-        files = gr.File(label=label, file_count="multiple", height=120, elem_id=f"{self.name}-files")
+        files = gr.File(
+            label=label,
+            file_count="multiple",
+            file_types=[*ENDINGS, ".gz"],
+            height=120,
+            elem_id=f"{self.name}-files",
+        )
         repair = gr.Checkbox(
             False,
             label="Repair garbled letters",

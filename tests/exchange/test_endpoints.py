@@ -9,6 +9,7 @@ import pytest
 from openai_server import OpenAIServer, completion, error
 
 from exchange.endpoints import EMBEDDED, Endpoints, Preset
+from exchange.key_addresses import KeyAddresses
 from judge.domain import Failure, InputError, Reply
 from judge.protocol import load_version
 from judge.render import render
@@ -79,8 +80,10 @@ def test_a_preset_that_cannot_be_used_or_would_leak_is_refused(endpoints, preset
     assert endpoints.presets() == [EMBEDDED]
 
 
-def test_a_typed_key_goes_over_the_environments_and_belongs_to_one_person(endpoints, preference, item) -> None:
+def test_a_typed_key_goes_over_the_environments_and_belongs_to_one_person(store, preference, item) -> None:
     with OpenAIServer(lambda seen: completion('{"choice": "A"}')) as server:
+        environment = {"OPENAI_API_KEY": "from-the-environment", "OPENAI_BASE_URL": server.url}
+        endpoints = Endpoints(store, environment=environment)
         endpoints.save_preset(Preset("ours", "m", server.url))
         endpoints.give_key("ours", f" {KEY}\n", who="ana")
         for who in ("ana", "ben"):
@@ -103,6 +106,62 @@ def test_a_preset_that_moves_to_another_server_takes_no_typed_key_along(endpoint
     endpoints.remove_preset("ours")
     endpoints.save_preset(Preset("ours", "m", "http://127.0.0.1:1/v1", ""))
     assert not endpoints.has_key("ours")
+
+
+def test_a_key_of_the_environment_goes_only_where_the_environment_says(store, preference, item) -> None:
+    with (
+        OpenAIServer(lambda seen: completion('{"choice": "A"}')) as server,
+        OpenAIServer(lambda seen: completion('{"choice": "A"}')) as thief,
+    ):
+        endpoints = Endpoints(store, environment={"MY_API_KEY": KEY, "MY_BASE_URL": server.url, "OTHER_API_KEY": "o"})
+        endpoints.save_preset(Preset("ours", "m", server.url, "MY_API_KEY"))
+        assert isinstance(ask(endpoints, "ours", preference, item), Reply)
+        for preset in (Preset("x", "m", thief.url, "MY_API_KEY"), Preset("y", "m", server.url, "OTHER_API_KEY")):
+            endpoints.save_preset(preset)
+            assert not endpoints.has_key(preset.name)
+            assert "ACCORD_KEY_ADDRESSES" in endpoints.key_source(preset.name)
+            with pytest.raises(InputError, match=f"the key in {preset.key_env} is not sent to"):
+                ask(endpoints, preset.name, preference, item)
+            with pytest.raises(InputError, match="is not sent to"):
+                asyncio.run(endpoints.try_out(preset.name))
+        endpoints.give_key("x", "sk-typed")
+        assert isinstance(ask(endpoints, "x", preference, item), Reply)
+    assert [seen.headers["authorization"] for seen in server.requests] == [f"Bearer {KEY}"]
+    assert [seen.headers["authorization"] for seen in thief.requests] == ["Bearer sk-typed"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "address", "allowed"),
+    [
+        ("OPENAI_API_KEY", None, True),
+        ("OPENAI_API_KEY", "https://api.openai.com/v1", True),
+        ("OPENAI_API_KEY", "https://API.openai.com:443/other", True),
+        ("OPENAI_API_KEY", "http://api.openai.com/v1", False),
+        ("OPENAI_API_KEY", "https://api.openai.com.evil.example/v1", False),
+        ("OPENAI_API_KEY", "https://evil.example/v1#https://api.openai.com", False),
+        ("OPENAI_API_KEY", "https://api.openai.com:8443/v1", False),
+        ("OPENROUTER_API_KEY", "https://openrouter.ai/api/v1", True),
+        ("OPENROUTER_API_KEY", None, False),
+        ("MINE_API_KEY", "http://10.0.0.7:8000/v1", True),
+        ("MINE_API_KEY", None, False),
+        ("OPENAI_API_KEY", "https://gateway.example/v1", True),
+        ("MINE_API_KEY", "https://gateway.example/v1", True),
+        ("OPENAI_API_KEY", "nonsense", False),
+        ("OPENAI_API_KEY", "http://[", False),
+    ],
+)
+def test_which_key_may_go_where(variable, address, allowed) -> None:
+    named = {"MINE_BASE_URL": "http://10.0.0.7:8000", "ACCORD_KEY_ADDRESSES": "https://gateway.example/, http://x:1"}
+    assert KeyAddresses(named).allows(variable, address) is allowed
+
+
+def test_openais_own_address_is_the_one_that_the_environment_names() -> None:
+    moved = KeyAddresses({"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1"})
+    assert moved.allows("OPENAI_API_KEY", None)
+    assert moved.allows("OPENAI_API_KEY", "http://127.0.0.1:8000/v1")
+    assert not moved.allows("OTHER_API_KEY", None)
+    with pytest.raises(InputError, match=r"ACCORD_KEY_ADDRESSES: 'gateway\.example' is no address"):
+        KeyAddresses({"ACCORD_KEY_ADDRESSES": "gateway.example"})
 
 
 def test_a_key_is_nowhere_but_in_memory(store, tmp_path, endpoints, preference, item) -> None:

@@ -154,7 +154,8 @@ def test_a_skip_frees_the_place_for_others_and_is_not_offered_again(store, make_
     store.skip_item(skipped.token, "twice")
     assert why(store, "ana") == "finished"
     assert claim(store, "ben").item.id == "q0"
-    [event] = store.events("s")
+    [made, event] = store.events("s")
+    assert made["kind"] == "study_created"
     assert (event["kind"], event["rater"], event["reason"]) == ("skip", "ana", "I know the author")
 
 

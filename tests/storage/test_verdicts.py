@@ -85,7 +85,7 @@ def test_a_verdict_changed_after_the_reveal_says_so(store, held) -> None:
     store.reveal(held.token)
     store.save_verdict(held.token, Submission("B"))
     assert [row.after_reveal for row in rows(store)] == [False, True]
-    assert [event["kind"] for event in store.events("s")] == ["reveal"]
+    assert [event["kind"] for event in store.events("s")] == ["study_created", "reveal"]
 
 
 @pytest.mark.parametrize("label", ["C", "", "a", "A++", "tie "])

@@ -10,6 +10,7 @@ from exchange.background import Runs
 from exchange.endpoints import Endpoints
 from judge.protocol import list_protocols
 from ui.app import build_app
+from ui.gate import Hosts
 from ui.page import Settings
 from ui.server import Address, Server, make_web_app
 
@@ -32,6 +33,7 @@ class Serving(threading.Thread):
         self.accounts = Accounts(store)
         self.where = Address("127.0.0.1", free_port())
         self.address = self.where.url
+        self.hosts = Hosts.named({"ACCORD_HOSTS": "accord.example.org"}, self.where.host)
         self.ready = threading.Event()
         self.blocks = self.server = None
 
@@ -41,7 +43,8 @@ class Serving(threading.Thread):
 
     async def _serve(self):
         self.blocks = build_app(self.store, Settings(list_protocols()), self.endpoints, self.runs, self.accounts)
-        self.server = Server(make_web_app(self.blocks, self.accounts, self.proxy), self.where, self.ready.set)
+        web = make_web_app(self.blocks, self.accounts, self.proxy, hosts=self.hosts)
+        self.server = Server(web, self.where, self.ready.set)
         await self.server.serve()
 
     def __enter__(self):

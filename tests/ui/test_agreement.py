@@ -21,6 +21,7 @@ pytestmark = pytest.mark.one_database
 HOSTILE = "<img src=x onerror=alert(1)> ${alert(1)} {{value}} \"'` </script>"
 LABELS = ("A++", "A+", "A=B", "B+", "B++")
 QUICK = "resamples=100"
+ANA = gr.Request(username="ana")
 
 
 def human(name, label, **more):
@@ -172,7 +173,7 @@ def test_a_wrong_rule_in_the_address_is_explained(page, bad):
 def test_filters_choose_the_numbers_that_the_command_gives(page):
     value = agree(page.store, "s", Options(resamples=100, filters=Filters(tags=("t1",), annotators=("ana",))))
     shown = page.show(at(f"study=s&{QUICK}&tag=t1&annotators=ana"))
-    made = json.loads(page.make_file(f"?study=s&{QUICK}&tag=t1&annotators=ana", "json")["text"])
+    made = json.loads(page.make_file(f"?study=s&{QUICK}&tag=t1&annotators=ana", "json", ANA)["text"])
     assert made == json.loads(json.dumps(value))
     assert value["sentence"].split(" (")[0] in shown
 
@@ -218,16 +219,18 @@ def test_disagreements_show_both_reasons_and_keep_the_cause_a_reader_picks(page)
 
 @pytest.mark.parametrize("kind", FILES)
 def test_every_file_can_be_taken_away(page, kind):
-    made = page.make_file(f"?study=s&{QUICK}", kind)
+    made = page.make_file(f"?study=s&{QUICK}", kind, ANA)
     assert made["name"] == f"s-agreement.{kind}"
     assert "kappa" in made["text"]
-    assert "problem" in page.make_file(f"?study=s&{QUICK}", "exe")
+    assert "problem" in page.make_file(f"?study=s&{QUICK}", "exe", ANA)
+    taken = [(event["format"], event["by"]) for event in page.store.events("s") if event["kind"] == "export"]
+    assert taken == [(f"agreement ({kind})", "ana")]
 
 
 def test_programs_get_the_json_and_a_wrong_study_is_an_error_of_the_request(page):
-    assert page.agreement("s") == agree(page.store, "s")
+    assert page.agreement("s", ANA) == agree(page.store, "s")
     with pytest.raises(gr.Error, match="nonesuch"):
-        page.agreement("nonesuch")
+        page.agreement("nonesuch", ANA)
 
 
 def test_no_name_becomes_markup(put):

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import socket
+import time
+import uuid
+from pathlib import Path
 
+import gradio as gr
 import httpx2
 import pytest
+from gradio.utils import get_upload_folder
 from serving import Serving
 
 from exchange.accounts import SESSION, TRIES_FOR_A_NAME
@@ -14,7 +20,7 @@ from judge.domain import InputError, Item, Study, Turn
 from judge.protocol import find_protocol
 from storage.imports import prepare
 from storage.store import Store
-from ui.gate import COOKIE, Proxy
+from ui.gate import COOKIE, Hosts, Proxy
 
 PASSWORD = "correct horse battery"
 # Every event that an annotator may send; whatever is added to the app is for leads until it is added here.
@@ -85,6 +91,22 @@ def test_every_event_of_the_app_refuses_an_annotator_unless_it_is_part_of_review
     assert run(ann, "list_studies").json()["data"] == [["s"]]
     assert run(ann, "open_pages").json()["data"] == [["/"]]
     assert "/settings" in run(lea, "open_pages").json()["data"][0]
+
+
+def test_every_event_about_accounts_refuses_a_lead(app, visit):
+    lea, ada = visit("lea"), visit("ada")
+    assert len(app.blocks.for_admins) >= 4
+    for number in app.blocks.for_admins:
+        event = app.blocks.fns[number]
+        sent = {"data": [None] * len(event.inputs), "fn_index": number, "session_hash": "x"}
+        answer = lea.post(f"/gradio_api/run/{event.api_name or 'predict'}", json=sent)
+        assert answer.status_code == 500, event.api_name
+        assert "your account may not do this" in answer.json()["error"]
+    assert run(lea, "open_pages").json()["data"][0][-1] == "/settings"
+    assert run(ada, "open_pages").json()["data"][0][-1] == "/users"
+    for path in ("/users", "/users/"):
+        assert lea.get(path).status_code == 403
+    assert ada.get("/users").status_code == 200
 
 
 def test_an_annotator_cannot_take_the_queue_around_the_check(app, visit):
@@ -251,6 +273,74 @@ def test_too_much_is_refused_before_it_is_read(visit):
     answer = lea.post("/gradio_api/run/list_studies", content=deep, headers={"Content-Type": "application/json"})
     assert answer.status_code in (400, 422)
     assert run(lea, "list_studies").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status"),
+    [
+        ("items.jsonl", b'{"id": "x", "a": "filename="x.html""}', 200),
+        ("ITEMS.CSV.GZ", b"x", 200),
+        ("page.html", b"<script>alert(1)</script>", 400),
+        ("run.exe", b"MZ", 400),
+        ("items.jsonl.svg", b"<svg/>", 400),
+        ("../../etc/cron.d/x", b"x", 400),
+        ("no-ending", b"x", 400),
+    ],
+)
+def test_an_upload_is_kept_only_if_it_is_named_like_data(visit, name, body, status):
+    one = uuid.uuid4().hex  # the folder is everybody's
+    files = [("files", (f"{one}.json", b"{}")), ("files", (name.replace("items", one), body))]
+    answer = visit("lea").post("/gradio_api/upload", files=files)
+    assert answer.status_code == status, answer.text
+    kept = list(Path(get_upload_folder()).rglob(f"{one}*"))
+    assert len(kept) == (2 if status == 200 and "items" in name else 1 if status == 200 else 0)
+    assert status == 200 or "not taken" in answer.text
+
+
+def test_the_kind_of_a_file_is_seen_however_its_name_is_cut_into_pieces(app, visit):
+    lea = visit("lea")
+    head = f"POST /gradio_api/upload HTTP/1.1\r\nHost: localhost\r\nCookie: {COOKIE}={lea.cookies[COOKIE]}\r\n"
+    part = b'--b\r\nContent-Disposition: form-data; name="files"; filename="page.html"\r\n\r\n<b>\r\n--b--\r\n'
+    head += f"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: {len(part)}\r\n\r\n"
+    with socket.create_connection((app.where.host, app.where.port), timeout=30) as wire:
+        wire.sendall(head.encode())
+        for at in range(0, len(part), 7):
+            wire.sendall(part[at : at + 7])
+            time.sleep(0.002)  # a packet of its own
+        assert wire.recv(4096).startswith(b"HTTP/1.1 400")
+
+
+def test_an_event_takes_no_file_that_is_not_data(visit, app):
+    lea = visit("lea")
+    [path] = lea.post("/gradio_api/upload", files={"files": ("x.txt", b"x")}).json()
+    for wrong in ("/etc/passwd", path.replace("x.txt", "../../x.html"), "hf://datasets/x/y.jsonl"):
+        number, event = next((n, f) for n, f in app.blocks.fns.items() if f.name == "receive")
+        files = [{"path": wrong, "meta": {"_type": "gradio.FileData"}}]
+        data = [files if isinstance(box, gr.File) else None for box in event.inputs]
+        sent = {"data": data, "fn_index": number, "session_hash": "x"}
+        assert lea.post("/gradio_api/run/receive", json=sent).status_code in (400, 403, 404, 500)
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "", "a b", "[", "10.0.0.1"]
+)
+def test_a_name_that_somebody_else_gave_this_machine_is_not_served(app, visit, host):
+    for name in ("ada", None):
+        answer = visit(name).get("/config" if name else "/health", headers={"Host": host})
+        assert answer.status_code in (400, 421), answer.text
+
+
+@pytest.mark.parametrize("host", ["localhost:7860", "127.0.0.1", "[::1]:9", "LOCALHOST.", "Accord.Example.org:443"])
+def test_the_machine_and_the_names_that_were_listed_are_served(visit, host):
+    assert visit().get("/health", headers={"Host": host}).status_code == 200
+
+
+def test_a_server_that_others_reach_is_served_under_any_name_unless_some_are_listed():
+    assert Hosts.named({}, "0.0.0.0").include("anything.example")
+    assert not Hosts.named({}, "127.0.0.1").include("anything.example")
+    assert not Hosts.named({"ACCORD_HOSTS": "a.example"}, "0.0.0.0").include("b.example")
+    with pytest.raises(InputError, match="ACCORD_HOSTS"):
+        Hosts.named({"ACCORD_HOSTS": "https://a.example"}, "0.0.0.0")
 
 
 def test_every_answer_says_what_a_browser_may_do_with_it(visit):

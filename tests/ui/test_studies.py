@@ -80,7 +80,7 @@ def fill(store, name="s", count=3):
 
 
 def create(page, name, *, protocol=SUITED, files=None, mapping="", settings=USUAL):
-    return page.form.create(protocol, files, mapping, False, name, *settings)
+    return page.form.create(at(""), protocol, files, mapping, False, name, *settings)
 
 
 def test_an_empty_house_says_how_to_begin_and_opens_the_form(page):
@@ -91,9 +91,9 @@ def test_an_empty_house_says_how_to_begin_and_opens_the_form(page):
 
 def test_an_empty_house_offers_the_example_studies(page, kept):
     assert "data-examples" in page.show(at())[0]
-    assert page.load_examples() == {"study": "Example: WildBench"}
+    assert page.load_examples(at("")) == {"study": "Example: WildBench"}
     assert "data-examples" not in page.show(at())[0]
-    assert page.load_examples() == {"study": "Example: WildBench"}
+    assert page.load_examples(at("")) == {"study": "Example: WildBench"}
 
 
 def test_the_list_tells_how_far_each_study_is(page, kept):
@@ -244,11 +244,11 @@ def test_other_files_begin_without_a_mapping(page, kept, tmp_path):
 @pytest.mark.parametrize("name", KINDS)
 def test_every_export_is_written_and_recorded(kept, tmp_path, name):
     fill(kept)
-    path = DownloadsPanel(kept).export("s", name, tmp_path)
+    path = DownloadsPanel(kept).export("s", name, tmp_path, "ada")
     assert path.name == f"s.{KINDS[name].ending}"
     assert path.stat().st_size > 0
-    recorded = [event["format"] for event in kept.events("s") if event["kind"] == "export"]
-    assert recorded == ([] if name == "codebook" else [name])
+    recorded = [(event["format"], event["by"]) for event in kept.events("s") if event["kind"] == "export"]
+    assert recorded == ([] if name == "codebook" else [(name, "ada")])
 
 
 def test_an_export_comes_back_with_equal_bytes_and_leaves_no_file(page, kept, tmp_path):
