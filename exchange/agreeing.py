@@ -18,6 +18,7 @@ from agreement.two_way import alpha_two_way
 from exchange.annotators import describe_rater
 from exchange.cross_scale import check_across_scales
 from exchange.findings import compare_codes, estimates
+from exchange.held_out import WHOLE, describe_split
 from exchange.judge_findings import compare_two_judges, describe_judge
 from exchange.model_findings import describe_models
 from exchange.panel import Options, Panel
@@ -45,8 +46,9 @@ class Source:
 def agree(store: Store, study: str, options: Options | None = None) -> dict[str, Any]:
     """Return the whole JSON of `agreement --json` for a study under these rules."""
     chosen = options or Options()
+    split = describe_split(store, study, chosen)
     source = read_source(store, study, chosen)
-    value = agree_on(source, chosen)
+    value = agree_on(source, chosen, split)
     if chosen.scores is not None:
         scored = make_panel(read_source(store, chosen.scores, Options()), Options())
         names = store.item_names(study), store.item_names(chosen.scores)
@@ -77,8 +79,8 @@ def make_panel(source: Source, options: Options) -> Panel:
     return Panel(source.ratings, source.protocol.scale, source.protocol.kind, options, source.field_of)
 
 
-def agree_on(source: Source, options: Options) -> dict[str, Any]:
-    """Return the whole JSON for verdicts from anywhere."""
+def agree_on(source: Source, options: Options, split: dict[str, Any] = WHOLE) -> dict[str, Any]:
+    """Return the whole JSON for verdicts from anywhere; `split` is what is known of the held-out part."""
     panel = make_panel(source, options)
     cluster = panel.cluster
     value: dict[str, Any] = {
@@ -95,6 +97,7 @@ def agree_on(source: Source, options: Options) -> dict[str, Any]:
         "seed": options.seed,
         "resamples": options.resamples,
         "options": options.as_dict(),
+        "split": split,
         "flow": count_flow(panel),
         "consensus": panel.consensus[1],
         "raters": [describe_rater(panel, place) for place in range(len(panel.ratings.raters))],

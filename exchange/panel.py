@@ -16,7 +16,7 @@ from agreement.dawid_skene import find_consensus
 from agreement.intervals import Sampling
 from agreement.wildbench import apply_length_rule
 from judge.domain import InputError, Kind, Scale
-from storage.ratings import Filters, Ratings
+from storage.ratings import EVERYTHING, Filters, Ratings
 
 BLANK_COUNTS = {"unreadable": 0, "refused": 0, "cut_off": 0, "failed": 0}
 PROMPT_FIELDS = ("prompt", "conversation", "instruction")
@@ -43,8 +43,8 @@ class Options:
         """Return the rules as JSON has them, without seed and resamples, which stand beside the numbers."""
         value = asdict(self)
         del value["seed"], value["resamples"]
-        chosen = value.pop("filters")
-        value["filters"] = {name: _plain(found) for name, found in chosen.items() if found}
+        chosen, usual = value.pop("filters"), asdict(EVERYTHING)
+        value["filters"] = {name: _plain(found) for name, found in chosen.items() if found != usual[name]}
         return value
 
     @classmethod
@@ -54,14 +54,20 @@ class Options:
 
         rules = dict(value["options"])
         chosen: dict[str, Any] = {
-            name: datetime.fromisoformat(found) if name in ("since", "until") else tuple(found)
+            name: datetime.fromisoformat(found)
+            if name in ("since", "until")
+            else tuple(found)
+            if isinstance(found, list)
+            else found
             for name, found in rules.pop("filters").items()
         }
         return cls(**rules, seed=value["seed"], resamples=value["resamples"], filters=Filters(**chosen))
 
 
 def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value.isoformat()
+    if isinstance(value, tuple):
+        return list(value)
+    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 @dataclass(frozen=True, eq=False)

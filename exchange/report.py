@@ -129,7 +129,20 @@ def _methods(value: dict[str, Any]) -> str:
         "Benjamini–Yekutieli at 0.05.",
         "Correction": "Prediction-powered (PPI++). It assumes that the labelled items are a random sample of all "
         "items.",
+        "Held-out part": _split(value["split"]),
         "Filters": chosen,
     }
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
     return f"<h2>Methods</h2><dl>{listed}</dl>"
+
+
+def _split(split: dict[str, Any]) -> str:
+    if split["part"] == "all":
+        return "none: all items are counted."
+    sizes = split["items"]
+    return (
+        f"the {split['part']} part. Questions are divided by the study's seed ({split['seed']}), about "
+        f"{split['test_share']:.0%} of them to the test part: {sizes['development']} items in development, "
+        f"{sizes['test']} in test. Variants (judge, protocol and settings) with verdicts on the test part: "
+        f"{split['variants']}."
+    )

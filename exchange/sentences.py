@@ -18,6 +18,11 @@ WIDE_GAP = 0.1  # an interval around 0 that reaches further does not show that t
 
 def tell(value: dict[str, Any]) -> str:
     """Return the sentence that a reader should see first."""
+    part = value["split"]["part"]
+    return _tell_whole(value) if part == "all" else f"On the {part} part: {_tell_whole(value)}"
+
+
+def _tell_whole(value: dict[str, Any]) -> str:
     people = [rater for rater in value["raters"] if rater["kind"] == "human" and rater["verdicts"]]
     judges = value["judges"]
     if not value["raters"]:
@@ -109,7 +114,7 @@ def _names(judges: list[dict[str, Any]]) -> str:
 
 def list_warnings(panel: Panel, value: dict[str, Any]) -> list[str]:
     """Return what a reader must know before believing the numbers, most general first."""
-    found = [*_warn_of_sampling(panel, value), *_warn_of_people(panel)]
+    found = [*value["split"].get("warnings", ()), *_warn_of_sampling(panel, value), *_warn_of_people(panel)]
     for judge in value["judges"]:
         name, left = judge["name"], judge["left_out"]
         silent = [f"{left[reason]} {reason.replace('_', ' ')}" for reason in _SILENT if left[reason]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,7 @@ def list_tables(value: dict[str, Any]) -> list[Table]:
         _models(value),
         _policies(value),
         _people(value),
+        _tried(value),
     )
     return [table for table in made if table.rows]
 
@@ -215,6 +217,21 @@ def _people(value: dict[str, Any]) -> Table:
             again = told(rater["self_consistency"]["consistency"], percent=True)
             rows.append([mark(rater), "–" if pace is None else f"{pace:.0f}", again, *shown, told(drift["difference"])])
     return Table("Annotators", head, rows)
+
+
+def _tried(value: dict[str, Any]) -> Table:
+    head = ["judge", "protocol", "hash", "settings", "study"]
+    rows = [
+        [
+            f"◆ {one['judge']}",
+            one["protocol"],
+            one["protocol_hash"].rpartition(":")[2][:12],
+            "came with a file" if one["settings"] is None else json.dumps(one["settings"], ensure_ascii=False),
+            ", ".join(one["studies"]),
+        ]
+        for one in value["split"].get("tried", ())
+    ]
+    return Table("Tried on the test part", head, rows)
 
 
 def tell_all(value: dict[str, Any]) -> str:

@@ -188,8 +188,10 @@ class Agreement:
 
     def _known(self, asked: tuple[Any, ...], work: Callable[[], Any]) -> Known:
         """Return an answer that still holds, or make it: while no verdict is added, no number changes."""
-        study = self.store.study(asked[1])
-        key = (*asked, self.store.newest_verdict(study.name), study.items)
+        study, rules = self.store.study(asked[1]), asked[2]
+        # What was tried on the test part is counted over all studies.
+        newest = self.store.newest_verdict(study.name if rules.filters.part == "all" else None)
+        key = (*asked, newest, study.items)
         with self.one_at_a_time:
             if key not in self.kept:
                 moment = datetime.now(UTC)

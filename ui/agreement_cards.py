@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -53,6 +54,8 @@ def list_cards(value: Value, at: int) -> Iterator[str]:
         yield _together(value)
         yield _people(value)
     yield _flow(value)
+    if value["split"]["part"] != "all":
+        yield _held_out(value)
     if value["pairs"]:
         yield _pairs(value)
 
@@ -268,6 +271,32 @@ def _flow(value: Value) -> str:
     table = show_cells("Flow of counts", [("step", ""), ("count", "")], rows)
     meant = "How many items are left at each step, from all of them to those with both a judge's and a person's label."
     return show_card("flow", "From sampled to overlapping", meant, show_figure("flow", flow_chart(flow, NARROW), table))
+
+
+def _held_out(value: Value) -> str:
+    split = value["split"]
+    heads = [
+        ("judge", ""),
+        ("protocol", ""),
+        ("settings", "What reached the model besides the prompt; unknown where the verdicts came with a file"),
+        ("study", "Where it was tried: every study that asks the same questions counts"),
+    ]
+    rows = [
+        cell(show_rater("judge", one["judge"]), one["judge"])
+        + cell(f'<span title="{escape(one["protocol_hash"])}">{escape(one["protocol"])}</span>')
+        + cell("came with a file" if one["settings"] is None else f"<code>{escape(json.dumps(one['settings']))}</code>")
+        + cell(f"<bdi>{escape(', '.join(one['studies']))}</bdi>")
+        for one in split["tried"]
+    ]
+    sizes = split["items"]
+    meant = (
+        f"The numbers are of the {split['part']} part. The study's seed divides the questions: "
+        f"{count(sizes['development'], 'item')} to tune judges on, {count(sizes['test'], 'item')} for the test. "
+        "Whatever has a verdict on a test item is listed: of several variants the best looks better than it is."
+    )
+    title = f"Held out: {count(split['variants'], 'variant')} tried on the test part"
+    body = show_listing("held-out", show_cells("Tried on the test part", heads, rows)) if rows else ""
+    return show_card("held-out", title, meant, body)
 
 
 def _pairs(value: Value) -> str:

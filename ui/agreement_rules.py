@@ -46,11 +46,17 @@ CHOICES = (
     Choice("consensus", "People's consensus", {"majority": "majority", "dawid-skene": "Dawid–Skene"}),
     Choice("undecided", "Without a majority", {"missing": "left out", "tie": "a tie"}),
 )
+PART = Choice(
+    "part",
+    "Part of the items",
+    {"all": "all of them", "development": "development, to tune on", "test": "test, held out"},
+)
 NUMBERS = {
     "length_k": ("Length rule K", "none", "A judge's slight win becomes a tie if the winner is longer by more"),
     "epsilon": ("Margin ε", "0.2", "What the judge's cheapness is worth in the alternative annotator test"),
     "resamples": ("Resamples", "2000", "How many resamples make an interval"),
     "seed": ("Seed", "0", "The seed of the resamples"),
+    "test_share": ("Test share", "0.5", "The share of questions that the test part holds out"),
 }
 
 
@@ -92,6 +98,8 @@ def read_rules(words: Words) -> Options:
             _several(words, "annotators"),
             _moment(words, "since"),
             _moment(words, "until"),
+            _one_of(words, "part", tuple(PART.values), USUAL.filters.part),
+            _number(words, "test_share", None) or USUAL.filters.test_share,
         ),
     )
 
@@ -135,7 +143,16 @@ def _moment(words: Words, name: Literal["since", "until"]) -> datetime | None:
 
 def show_rules(words: Words, choices: Choices) -> str:
     """Return the folded form; in its head stands how many rules differ from the usual ones."""
-    named = [*(choice.name for choice in CHOICES), *NUMBERS, "cluster", "tag", "model", "annotators", "since", "until"]
+    named = [
+        *(choice.name for choice in (*CHOICES, PART)),
+        *NUMBERS,
+        "cluster",
+        "tag",
+        "model",
+        "annotators",
+        "since",
+        "until",
+    ]
     changed = sum(bool(only(words, name)) for name in named)
     told = f" · {changed} set" if changed else ""
     boxes = [
@@ -151,10 +168,12 @@ def show_rules(words: Words, choices: Choices) -> str:
             ("until", "until before", "The day after the last, UTC"),
         )
     )
+    part = _select(PART, words, USUAL.filters.part)
+    chosen = "".join(_select(choice, words, getattr(USUAL, choice.name)) for choice in CHOICES)
     return (
         f'<details class="rules"><summary>Filters and rules{told}</summary><form>'
-        f'<div class="boxes">{"".join(boxes)}</div><div class="fields-row">{days}</div>'
-        f'<div class="fields-row">{"".join(_select(choice, words) for choice in CHOICES)}</div>'
+        f'<div class="boxes">{"".join(boxes)}</div><div class="fields-row">{days}{part}</div>'
+        f'<div class="fields-row">{chosen}</div>'
         f'<div class="fields-row">{"".join(_input(name, words) for name in NUMBERS)}{_cluster(words)}</div>'
         '<p class="actions"><button type="submit" class="primary">Apply</button>'
         '<button type="button" data-clear>Clear all</button></p></form></details>'
@@ -173,8 +192,7 @@ def _boxes(title: str, name: str, known: Sequence[str], words: Words) -> str:
     return f'<fieldset><legend>{title}</legend><div class="choices" tabindex="0">{entries}</div></fieldset>'
 
 
-def _select(choice: Choice, words: Words) -> str:
-    usual = getattr(USUAL, choice.name)
+def _select(choice: Choice, words: Words, usual: str) -> str:
     chosen = only(words, choice.name) or usual
     entries = "".join(
         f'<option value="{value}"{" selected" if value == chosen else ""}>{escape(told)}</option>'
