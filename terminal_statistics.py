@@ -44,6 +44,13 @@ def agreement(
     scores: Annotated[
         str | None, typer.Option(metavar="STUDY", help="A study of scores on the same pairs, to check against.")
     ] = None,
+    chosen: Annotated[
+        str,
+        typer.Option(
+            metavar="random|doubt|FIELD",
+            help="How the items that people labelled were chosen; a FIELD holds each item's chance of it.",
+        ),
+    ] = "random",
     tag: Annotated[Several, typer.Option(help="Only items with this tag; repeatable.")] = None,
     model: Annotated[Several, typer.Option(help="Only items with a response of this model; repeatable.")] = None,
     annotator: Annotated[Several, typer.Option(help="Only this person's verdicts and the judges'; repeatable.")] = None,
@@ -71,7 +78,19 @@ def agreement(
     first, last = (None if moment is None else moment.replace(tzinfo=UTC) for moment in (since, until))
     filters = Filters(tuple(tag or ()), tuple(model or ()), tuple(annotator or ()), first, last, part, test_share)
     rules = Options(
-        levels, combine, consensus, undecided, length_k, cluster, epsilon, seed, resamples, two_way, scores, filters
+        levels,
+        combine,
+        consensus,
+        undecided,
+        length_k,
+        cluster,
+        epsilon,
+        seed,
+        resamples,
+        two_way,
+        scores,
+        chosen,
+        filters,
     )
     with clear_errors(), opened(database) as store:
         value = agree(store, study, rules)

@@ -233,7 +233,12 @@ def describe_corrected(panel: Panel, judge: int) -> dict[str, Any]:
     """Return A's win rate (or the mean score) over all items: people's where there are any, the judge's corrected."""
     sides = [outcome_values(panel, side) for side in (panel.consensus[0], panel.codes[:, judge])]
     what = "mean score" if panel.kind == "direct" else "win rate of response A"
-    return {**corrected_json(correct_mean(Sample(sides[0], sides[1], None, panel.cluster))), "of": what}
+    return {**correct(panel, sides[0], sides[1]), "of": what}
+
+
+def correct(panel: Panel, human: FloatArray, judge: FloatArray) -> dict[str, Any]:
+    """Return people's mean of a value on every item, sharpened by the judge's, under the study's way of choosing."""
+    return corrected_json(correct_mean(Sample(human, judge, panel.chance, panel.cluster), panel.selection))
 
 
 def corrected_json(found: PredictionPowered) -> dict[str, Any]:
@@ -246,6 +251,8 @@ def corrected_json(found: PredictionPowered) -> dict[str, Any]:
         "gain": found.gain,
         "labelled": found.labelled,
         "unlabelled": found.unlabelled,
+        "selection": found.selection,
+        "effective": found.effective,
         "assumption": found.assumption,
     }
 

@@ -12,10 +12,9 @@ from agreement.davidson import fit_davidson
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling
 from agreement.length import length_controlled_win_rate, log_ratio
-from agreement.prediction_powered import Sample, correct_mean
 from agreement.wildbench import estimate_mean, reward_values
 from exchange.findings import number, numbers
-from exchange.judge_findings import corrected_json
+from exchange.judge_findings import correct
 from exchange.panel import Panel
 
 MOST_NUMBERS = 20_000_000
@@ -150,13 +149,17 @@ def _ranking_json(found: BradleyTerry | None, names: list[str]) -> dict[str, Any
 def _corrected(
     panel: Panel, sides: tuple[IntArray, IntArray], sources: dict[str, IntArray], source: str, place: int
 ) -> dict[str, Any]:
-    """Return a judge's win rate of a model (or its mean score), corrected by the people's verdicts."""
+    """Return a judge's win rate and WB-Reward of a model (or its mean score), corrected by the people's verdicts."""
     if source == "humans" or "humans" not in sources:
         return {}
-    both = [_own_values(panel, sides, sources[name], place) for name in ("humans", source)]
-    if panel.kind == "pairwise":
-        both = [np.where(np.isfinite(side), (1.0 + np.sign(side)) / 2.0, np.nan) for side in both]
-    return {"corrected_win_rate": corrected_json(correct_mean(Sample(both[0], both[1], None, panel.cluster)))}
+    people, model = (_own_values(panel, sides, sources[name], place) for name in ("humans", source))
+    if panel.kind == "direct":
+        return {"corrected_win_rate": correct(panel, people, model)}
+    wins = [np.where(np.isfinite(side), (1.0 + np.sign(side)) / 2.0, np.nan) for side in (people, model)]
+    return {
+        "corrected_win_rate": correct(panel, wins[0], wins[1]),
+        "corrected_wb_reward": correct(panel, people, model),
+    }
 
 
 def _alike(panel: Panel, sides: tuple[IntArray, IntArray], sources: dict[str, IntArray]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
+from agreement.prediction_powered import ASSUMPTIONS
 from exchange.charts import (
     ceiling_chart,
     confusion_chart,
@@ -16,6 +17,7 @@ from exchange.charts import (
     position_chart,
     strength_chart,
 )
+from exchange.panel import SELECTIONS
 from exchange.tables import Table, as_latex, as_markdown, list_tables
 
 STYLE = """
@@ -127,8 +129,8 @@ def _methods(value: dict[str, Any]) -> str:
         "have the judge and two people; nobody is compared with themselves.",
         "Alternative annotator test": f"Calderon, Reichart and Dror 2025, ε = {rules['epsilon']:g}, "
         "Benjamini–Yekutieli at 0.05.",
-        "Correction": "Prediction-powered (PPI++). It assumes that the labelled items are a random sample of all "
-        "items.",
+        "Correction": f"Prediction-powered (PPI++). Labelled items were chosen: {rules['chosen']}. It assumes: "
+        f"{ASSUMPTIONS[SELECTIONS.get(rules['chosen'], 'known chances')]}.",
         "Held-out part": _split(value["split"]),
         "Filters": chosen,
     }

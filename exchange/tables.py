@@ -32,6 +32,7 @@ def list_tables(value: dict[str, Any]) -> list[Table]:
         _biases(value),
         _comparisons(value),
         _corrected(value),
+        _corrected_models(value),
         _models(value),
         _policies(value),
         _people(value),
@@ -170,6 +171,23 @@ def _corrected(value: dict[str, Any]) -> Table:
         gain = "–" if made["gain"] is None else f"{made['gain']:.2f}×"
         rows.append([f"◆ {judge['name']}", made["of"], *shown, gain])
     return Table("Corrected by people's labels (prediction-powered)", head, rows)
+
+
+def _corrected_models(value: dict[str, Any]) -> Table:
+    percent = value["kind"] == "pairwise"
+    head = ["judge", "model", "labels", "corrected", "people only", "judge only (biased)"]
+    rows = []
+    for judge in value["judges"]:
+        for model in value["models"]:
+            found = model["by"][judge["name"]]
+            made = found.get("corrected_win_rate")
+            if made:
+                shown = [told(part, percent=percent) for part in (made, made["human_only"], made["judge_only"])]
+                reward = [told(found["corrected_wb_reward"])] if percent else []
+                rows.append([f"◆ {judge['name']}", model["name"], str(made["labelled"]), *shown, *reward])
+    if percent:
+        return Table("Models' win rates, corrected by people's labels", [*head, "corrected WB-Reward"], rows)
+    return Table("Models' mean scores, corrected by people's labels", head, rows)
 
 
 def _models(value: dict[str, Any]) -> Table:

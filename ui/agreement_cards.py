@@ -184,8 +184,26 @@ def _corrected(value: Value, judge: Value, of: str, name: str) -> str:
         ("people only", made["human_only"]),
         ("judge only (biased)", made["judge_only"]),
     ]
+    by_model = [
+        (f"<bdi>{escape(model['name'])}</bdi>: {told}", model["by"][judge["name"]][key])
+        for model in value["models"]
+        for key, told in (("corrected_win_rate", made["of"].split(" of ")[0]), ("corrected_wb_reward", "WB-Reward"))
+        if key in model["by"].get(judge["name"], {})
+    ]
+    table = show_estimates("Corrected", [*rows, *by_model])
+    if made["value"] is None:
+        why = made.get("why") or "undefined"
+        return f"<div{of}>{show_hint(f'There is no corrected number: {why}.')}{show_listing(name, table)}</div>"
     chart = corrected_chart(judge, value["kind"] == "pairwise", NARROW)
-    return show_figure(name, chart, show_estimates("Corrected", rows), of)
+    return f'<div{of}>{show_figure(name, chart, table)}<p class="meant">{escape(_assumed(made))}</p></div>'
+
+
+def _assumed(made: Value) -> str:
+    """Return what a corrected number is made of and rests on."""
+    equal = "" if made["selection"] == "random" else f", as much as {made['effective']:.0f} of equal chance"
+    worth = "" if made["gain"] is None else f" Together with the judge, a label is worth {made['gain']:.2f}."
+    without = count(made["unlabelled"], "item")
+    return f"{count(made['labelled'], 'label')}{equal}, {without} without.{worth} Assumed: {made['assumption']}."
 
 
 def _models(value: Value) -> str:

@@ -59,6 +59,8 @@ NUMBERS = {
     "test_share": ("Test share", "0.5", "The share of questions that the test part holds out"),
 }
 
+OTHERS = ("cluster", "chosen", "tag", "model", "annotators", "since", "until")
+
 
 def words_of(request: gr.Request) -> dict[str, list[str]]:
     """Return what the page's address says, each name with all its values."""
@@ -92,6 +94,7 @@ def read_rules(words: Words) -> Options:
         epsilon=_number(words, "epsilon", USUAL.epsilon) or 0.0,
         seed=_whole(words, "seed", USUAL.seed),
         resamples=_whole(words, "resamples", USUAL.resamples, MOST_RESAMPLES),
+        chosen=only(words, "chosen") or USUAL.chosen,
         filters=Filters(
             _several(words, "tag"),
             _several(words, "model"),
@@ -143,16 +146,7 @@ def _moment(words: Words, name: Literal["since", "until"]) -> datetime | None:
 
 def show_rules(words: Words, choices: Choices) -> str:
     """Return the folded form; in its head stands how many rules differ from the usual ones."""
-    named = [
-        *(choice.name for choice in (*CHOICES, PART)),
-        *NUMBERS,
-        "cluster",
-        "tag",
-        "model",
-        "annotators",
-        "since",
-        "until",
-    ]
+    named = [*(choice.name for choice in (*CHOICES, PART)), *NUMBERS, *OTHERS]
     changed = sum(bool(only(words, name)) for name in named)
     told = f" · {changed} set" if changed else ""
     boxes = [
@@ -168,13 +162,14 @@ def show_rules(words: Words, choices: Choices) -> str:
             ("until", "until before", "The day after the last, UTC"),
         )
     )
+    numbers = "".join(_input(name, words) for name in NUMBERS)
     part = _select(PART, words, USUAL.filters.part)
     chosen = "".join(_select(choice, words, getattr(USUAL, choice.name)) for choice in CHOICES)
     return (
         f'<details class="rules"><summary>Filters and rules{told}</summary><form>'
         f'<div class="boxes">{"".join(boxes)}</div><div class="fields-row">{days}{part}</div>'
         f'<div class="fields-row">{chosen}</div>'
-        f'<div class="fields-row">{"".join(_input(name, words) for name in NUMBERS)}{_cluster(words)}</div>'
+        f'<div class="fields-row">{numbers}{_cluster(words)}{_chosen(words)}</div>'
         '<p class="actions"><button type="submit" class="primary">Apply</button>'
         '<button type="button" data-clear>Clear all</button></p></form></details>'
     )
@@ -215,4 +210,13 @@ def _cluster(words: Words) -> str:
         f'<label title="{tip}">Resample by <input name="cluster" size="14" list="clusters" placeholder="item" '
         f'value="{escape(only(words, "cluster"))}"></label>'
         '<datalist id="clusters"><option value="item"><option value="prompt"></datalist>'
+    )
+
+
+def _chosen(words: Words) -> str:
+    tip = "How the labelled items were chosen: random, doubt (the judge's), or the field with each item's chance"
+    return (
+        f'<label title="{tip}">Labelled items chosen <input name="chosen" size="14" list="chosen-by" '
+        f'placeholder="random" value="{escape(only(words, "chosen"))}"></label>'
+        '<datalist id="chosen-by"><option value="random"><option value="doubt"></datalist>'
     )

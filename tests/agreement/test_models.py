@@ -168,7 +168,10 @@ def test_corrected_mean_is_the_formula():
     single = correct_mean(Sample(hidden, judge, cluster=np.arange(450)))
     assert single.corrected.low == pytest.approx(found.corrected.low, abs=1e-3)
     weighted = correct_mean(Sample(hidden, judge, chance=np.full(450, 0.3)), "known chances")
-    assert weighted.corrected.value == pytest.approx(value)
+    # With equal chances both ways of taking the judge's mean are the same but for how the best weight is estimated.
+    assert weighted.corrected.value == pytest.approx(value, abs=1e-3)
+    assert weighted.corrected.high - weighted.corrected.low == pytest.approx(2 * half, rel=0.02)
+    assert (found.effective, weighted.effective) == pytest.approx((150, 150))
     doubled = Sample(np.tile(hidden, 2), np.tile(judge, 2), cluster=np.tile(np.arange(450), 2))
     twice = correct_mean(doubled).corrected
     assert twice.high - twice.low == pytest.approx(found.corrected.high - found.corrected.low, rel=0.02)
@@ -180,9 +183,30 @@ def test_design_weights_undo_selection():
     judge = np.where(rng.random(40_000) < 0.8, human, 1 - human)
     chance = np.where(human > 0, 0.4, 0.1)
     seen = np.where(rng.random(40_000) < chance, human, np.nan)
-    right = correct_mean(Sample(seen, judge, chance), "known chances")
+    right, wrong = correct_mean(Sample(seen, judge, chance), "known chances"), correct_mean(Sample(seen, judge))
     assert right.human_only.value == pytest.approx(0.3, abs=0.02)
-    assert correct_mean(Sample(seen, judge)).human_only.value > 0.5
+    assert wrong.human_only.value > 0.5
+    # What is left unlabelled is no random rest either: the judge's mean has to be that over all items.
+    assert right.corrected.low < 0.3 < right.corrected.high
+    assert not wrong.corrected.low < 0.3 < wrong.corrected.high
+    assert right.gain > 1
+    assert right.effective < right.labelled
+    assert right.corrected.high - right.corrected.low < right.human_only.high - right.human_only.low
+
+
+def test_a_weighted_correction_over_prompts_counts_each_prompt_once():
+    rng = np.random.default_rng(2)
+    human = rng.choice([-1.0, -0.5, 0.0, 0.5, 1.0], 300)
+    judge = np.where(rng.random(300) < 0.7, human, 1.0)
+    chance = rng.uniform(0.2, 0.9, 300)
+    seen = np.where(rng.random(300) < chance, human, np.nan)
+    once = correct_mean(Sample(seen, judge, chance, np.arange(300)), "known chances").corrected
+    plain = correct_mean(Sample(seen, judge, chance), "known chances").corrected
+    assert (once.low, once.high) == pytest.approx((plain.low, plain.high), abs=1e-3)
+    three = Sample(*(np.tile(part, 3) for part in (seen, judge, chance, np.arange(300))))
+    thrice = correct_mean(three, "known chances").corrected
+    assert thrice.value == pytest.approx(once.value)
+    assert thrice.high - thrice.low == pytest.approx(once.high - once.low, rel=0.02)
 
 
 def test_corrected_mean_refuses():
@@ -191,6 +215,9 @@ def test_corrected_mean_refuses():
         correct_mean(Sample(human, judge), "judge's doubt"),
         correct_mean(Sample(human, judge), "known chances"),
         correct_mean(Sample(np.full(3, np.nan), judge)),
+        correct_mean(Sample(human, judge, np.array([0.5, 0.0, 1.0])), "known chances"),
+        correct_mean(Sample(human, judge, np.array([0.5, np.nan, 1.0])), "known chances"),
+        correct_mean(Sample(human, judge, np.array([0.5, 1.5, 1.0])), "known chances"),
     ):
         assert found.corrected.value is None
         assert found.corrected.why

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from small_studies import EDGES, LABELS, check_estimates, human, item, judged, label_of, many, put
 
 import app
 from exchange.agreeing import agree, list_cell, list_disagreements
@@ -23,34 +23,11 @@ from storage.ratings import Filters
 from storage.store import Store
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
-LABELS = ("A++", "A+", "A=B", "B+", "B++")
 QUICK = Options(resamples=200)
 PAIR = {"a", "b", "n", "exact", "kappa", "kappa_linear", "kappa_quadratic", "ac1", "ac2", "confusion"}
 PAIR |= {"spearman", "kendall", "pearson", "mae", "bias"}
 JUDGE = {"name", "vs_consensus", "leave_one_out", "human_ceiling", "swap_consistency", "first_position_rate"}
 JUDGE |= {"longer_preferred_rate", "alt_test", "corrected_win_rate", "left_out"}
-
-
-def human(name: str, label: str, **more: Any) -> dict[str, Any]:
-    return {"rater": name, "kind": "human", "label": label, **more}
-
-
-def judged(label: str | None, order: str = "AB", name: str = "j", **more: Any) -> dict[str, Any]:
-    status = more.pop("status", "ok" if label else "unreadable")
-    return {"rater": name, "kind": "judge", "label": label, "order": order, "status": status, **more}
-
-
-def item(number: int, verdicts: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-    found = {"id": f"q{number}", "instruction": f"Question {number}?", "response_a": "left " * (number % 5 + 1)}
-    return {**found, "response_b": "right answer", "model_a": "m1", "model_b": "m2", "verdicts": verdicts, **more}
-
-
-def many(make: Callable[[int], list[dict[str, Any]]], count: int = 12) -> list[dict[str, Any]]:
-    return [item(number, make(number)) for number in range(count)]
-
-
-def label_of(number: int) -> str:
-    return LABELS[number * 7 % 5]
 
 
 @pytest.fixture
@@ -72,62 +49,6 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened = Store.open(f"sqlite:///{tmp_path / 'accord.db'}")
     yield opened
     opened.close()
-
-
-def put(
-    store: Store, folder: Path, items: list[dict[str, Any]], study: str = "s", protocol: str = "wildbench-pairwise"
-) -> str:
-    path = folder / f"{study}.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in items), encoding="utf-8")
-    import_files(store, ImportRequest([str(path)], study, find_protocol(protocol)), lambda _: None)
-    return study
-
-
-EDGES: dict[str, list[dict[str, Any]]] = {
-    "constant raters": many(
-        lambda n: [human("ana", "A+"), human("ben", label_of(n)), judged("A+"), judged("A+", "BA")]
-    ),
-    "one category": many(lambda n: [human("ana", "A+"), human("ben", "A+"), judged("A+"), judged("A+", "BA")]),
-    "no overlap": [*many(lambda n: [human("ana", label_of(n))], 6), *[item(n, [judged("A+")]) for n in range(6, 12)]],
-    "one item": many(lambda n: [human("ana", "A+"), human("ben", "B+"), judged("A++"), judged("A+", "BA")], 1),
-    "all ties": many(lambda n: [human("ana", "A=B"), human("ben", "A=B"), judged("A=B"), judged("A=B", "BA")]),
-    "all unreadable": many(lambda n: [human("ana", label_of(n)), human("ben", label_of(n + 1)), judged(None)]),
-    "a judge with one order": many(
-        lambda n: [human("ana", label_of(n)), human("ben", label_of(n)), judged(label_of(n + 1))]
-    ),
-    "two raters only": many(lambda n: [human("ana", label_of(n)), human("ben", label_of(n + n % 2))]),
-    "disconnected models": [
-        item(n, [human("ana", "A+"), judged("A+")], model_a=f"m{2 * (n % 2)}", model_b=f"m{2 * (n % 2) + 1}")
-        for n in range(12)
-    ],
-    "no humans": many(lambda n: [judged(label_of(n)), judged(label_of(n), "BA")]),
-    "no judges": many(lambda n: [human("ana", label_of(n)), human("ben", label_of(n)), human("eva", label_of(n + 1))]),
-    "no verdicts": many(lambda n: []),
-    "responses without text": [
-        item(n, [human("ana", "A+"), judged("B+")], response_a="", response_b="") for n in range(3)
-    ],
-}
-
-
-def estimates_in(value: Any, where: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    if isinstance(value, dict):
-        if {"value", "low", "high"} <= value.keys():
-            yield where, value
-        for key, found in value.items():
-            yield from estimates_in(found, f"{where}.{key}")
-    elif isinstance(value, list):
-        for at, found in enumerate(value):
-            yield from estimates_in(found, f"{where}[{at}]")
-
-
-def check_estimates(value: dict[str, Any]) -> None:
-    for where, made in estimates_in(value):
-        if made["value"] is None:
-            assert made.get("why"), f"{where} is undefined without a reason"
-            assert (made["low"], made["high"]) == (None, None)
-        else:
-            assert math.isfinite(made["value"])
-            assert made["low"] is not None or made.get("why"), f"{where} has no interval and no reason"
 
 
 @pytest.mark.parametrize("name", EDGES)
