@@ -17,8 +17,9 @@ from exchange.charts import (
     position_chart,
     strength_chart,
 )
+from exchange.model_tables import Table
 from exchange.panel import SELECTIONS
-from exchange.tables import Table, as_latex, as_markdown, list_tables
+from exchange.tables import as_latex, as_markdown, list_tables
 
 STYLE = """
 :root { color-scheme: light dark; --side-a: #2f6fd6; --side-b: #b35a00; --muted: #5b6472; --line: #d5dae1; }

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from exchange.model_tables import Table, list_model_tables
 from exchange.sentences import told
-
-Rows = list[list[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A titled table of texts, the first row being its head."""
-
-    title: str
-    head: list[str]
-    rows: Rows
 
 
 def list_tables(value: dict[str, Any]) -> list[Table]:
@@ -32,8 +21,7 @@ def list_tables(value: dict[str, Any]) -> list[Table]:
         _biases(value),
         _comparisons(value),
         _corrected(value),
-        _corrected_models(value),
-        _models(value),
+        *list_model_tables(value),
         _policies(value),
         _people(value),
         _tried(value),
@@ -171,40 +159,6 @@ def _corrected(value: dict[str, Any]) -> Table:
         gain = "–" if made["gain"] is None else f"{made['gain']:.2f}×"
         rows.append([f"◆ {judge['name']}", made["of"], *shown, gain])
     return Table("Corrected by people's labels (prediction-powered)", head, rows)
-
-
-def _corrected_models(value: dict[str, Any]) -> Table:
-    percent = value["kind"] == "pairwise"
-    head = ["judge", "model", "labels", "corrected", "people only", "judge only (biased)"]
-    rows = []
-    for judge in value["judges"]:
-        for model in value["models"]:
-            found = model["by"][judge["name"]]
-            made = found.get("corrected_win_rate")
-            if made:
-                shown = [told(part, percent=percent) for part in (made, made["human_only"], made["judge_only"])]
-                reward = [told(found["corrected_wb_reward"])] if percent else []
-                rows.append([f"◆ {judge['name']}", model["name"], str(made["labelled"]), *shown, *reward])
-    if percent:
-        return Table("Models' win rates, corrected by people's labels", [*head, "corrected WB-Reward"], rows)
-    return Table("Models' mean scores, corrected by people's labels", head, rows)
-
-
-def _models(value: dict[str, Any]) -> Table:
-    head = ["model", "n", "WB-Reward", "win rate", "Bradley–Terry", "rank"]
-    rows = []
-    for model in value["models"]:
-        strength = model["bradley_terry"]
-        rank = "–" if not strength.get("rank") else "–".join(map(str, strength["rank"]))
-        score = model.get("mean_score")
-        reward = told(score) if score else told(model["wb_reward"])
-        rows.append(
-            [model["name"], str(model["n"]), reward, told(model["win_rate"], percent=True), told(strength), rank]
-        )
-    if value["kind"] == "direct":
-        head[2] = "mean score"
-    source = value["models"][0]["source"] if value["models"] else ""
-    return Table(f"Models, by {source}", head, rows)
 
 
 def _policies(value: dict[str, Any]) -> Table:

@@ -15,8 +15,8 @@ from exchange.charts import (
     flow_chart,
     length_chart,
     position_chart,
-    strength_chart,
 )
+from ui.agreement_models import list_model_cards
 from ui.agreement_parts import (
     cell,
     estimate_cell,
@@ -48,8 +48,7 @@ def list_cards(value: Value, at: int) -> Iterator[str]:
         yield _each_judge(value, at, POLICY)
         yield _curve(value)
         yield _each_judge(value, at, CORRECTED)
-    if pairwise and value["models"]:
-        yield _models(value)
+    yield from list_model_cards(value)
     if any(rater["kind"] == "human" for rater in value["raters"]):
         yield _together(value)
         yield _people(value)
@@ -204,37 +203,6 @@ def _assumed(made: Value) -> str:
     worth = "" if made["gain"] is None else f" Together with the judge, a label is worth {made['gain']:.2f}."
     without = count(made["unlabelled"], "item")
     return f"{count(made['labelled'], 'label')}{equal}, {without} without.{worth} Assumed: {made['assumption']}."
-
-
-def _models(value: Value) -> str:
-    source = "people" if value["models"][0]["source"] == "humans" else value["models"][0]["source"]
-    heads = [
-        ("model", ""),
-        ("n", ""),
-        ("WB-Reward", "Mean reward: 1 a strong win, 0.5 a slight one, 0 a tie, and negative for losses"),
-        ("win rate", "A tie is half a win"),
-        ("strength", "Bradley–Terry: the log odds of winning against the mean model"),
-        ("rank", "Interval of ranks"),
-    ]
-    rows = [
-        cell(f"<bdi>{escape(model['name'])}</bdi>")
-        + cell(str(model["n"]))
-        + estimate_cell(model["wb_reward"])
-        + estimate_cell(model["win_rate"], percent=True)
-        + estimate_cell(model["bradley_terry"])
-        + cell("–".join(map(str, model["bradley_terry"].get("rank") or ())) or show_dash("no strength, no rank"))
-        for model in value["models"]
-    ]
-    table = show_cells("Models", heads, rows)
-    meant = f"How strong each model is by the verdicts of {source}, from who beat whom; ranks with their intervals."
-    if all(model["bradley_terry"]["value"] is None for model in value["models"]):
-        return show_card("models", "Models (Bradley–Terry)", meant, show_listing("models", table))
-    return show_card(
-        "models",
-        "Models (Bradley–Terry)",
-        meant,
-        show_figure("models", strength_chart(value["models"], NARROW), table),
-    )
 
 
 def _together(value: Value) -> str:

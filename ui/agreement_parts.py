@@ -16,8 +16,8 @@ def show_number(made: Mapping[str, Any], *, percent: bool = False) -> str:
     why = made.get("why") or ""
     if made["value"] is None:
         return show_dash(why or "undefined")
-    shown = escape(told(dict(made), percent=percent))
-    return f'<span title="{escape(why)}">{shown}</span>' if why else shown
+    about = "; ".join(part for part in (f"n = {made['n']:,}" if "n" in made else "", why) if part)
+    return f'<span title="{escape(about)}">{escape(told(dict(made), percent=percent))}</span>'
 
 
 def show_dash(why: str) -> str:

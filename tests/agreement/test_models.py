@@ -112,13 +112,11 @@ def test_length_rule(five_way, quick):
     assert values[:6].tolist() == [0.0, 0.5, 1.0, 0.0, -1.0, 0.0]
     assert np.isnan(values[6])
     assert made == 2
-    off = wildbench.measure_reward(codes, lengths, five_way, resampling=(quick, None))
-    assert off.reward.value == pytest.approx(0.5 / 6)
-    assert off.over_all_rows == pytest.approx(0.5 / 7)
-    assert (off.made_ties, off.missing) == (0, 1)
-    curve = wildbench.reward_curve(codes, lengths, five_way, (quick, None))
-    assert [one.length_k for one in curve] == list(wildbench.LENGTH_RULES)
-    assert curve[-1].reward.value == off.reward.value
+    off = wildbench.estimate_mean(wildbench.reward_values(codes, lengths, five_way)[0], quick)
+    assert (off.value, off.n) == (pytest.approx(0.5 / 6), 6)
+    clustered = wildbench.estimate_mean(values, quick, np.arange(7))
+    plain = wildbench.estimate_mean(values, quick)
+    assert clustered.value == pytest.approx(plain.value)
     edge, _ = wildbench.reward_values([3], ([600], [100]), five_way, 500)
     assert edge.tolist() == [0.5]  # longer by exactly K is not longer by more than K
 
@@ -128,21 +126,30 @@ def test_task_groups(quick):
     assert set(wildbench.TASK_GROUPS.values()) == set(wildbench.GROUP_WEIGHTS)
     values = [1.0, 0.0, 0.5, np.nan, 0.25]
     tags = [["Math", "Data Analysis"], ["Math", "Coding & Debugging"], ["Editing"], ["Editing"], ["unheard of"]]
-    found = wildbench.measure_by_task(values, tags, quick)
-    assert found.groups["Math & Data Analysis"].value == 0.5
-    assert found.groups["Coding & Debugging"].value == 0
-    assert found.groups["Creative Tasks"].value == 0.5
-    assert found.groups["Planning & Reasoning"].value is None
-    assert found.macro.value == pytest.approx((0.5 * 1.0 + 0 * 1.25 + 0.5 * 0.5) / 2.75)
-    assert wildbench.measure_by_task([1.0], [["?"]], quick).macro.value is None
+    weights = np.array(list(wildbench.GROUP_WEIGHTS.values()))
+    found = wildbench.average_groups(np.array(values), wildbench.find_tasks(tags), weights, quick)
+    groups = dict(zip(wildbench.GROUP_WEIGHTS, found.groups, strict=True))
+    assert groups["Math & Data Analysis"].value == 0.5
+    assert groups["Coding & Debugging"].value == 0
+    assert groups["Creative Tasks"].value == 0.5
+    assert groups["Planning & Reasoning"].value is None
+    assert found.average.value == pytest.approx((0.5 * 1.0 + 0 * 1.25 + 0.5 * 0.5) / 2.75)
+    assert found.average.n == 3
+    nobody = wildbench.average_groups(np.ones(1), wildbench.find_tasks([["?"]]), weights, quick)
+    assert nobody.average.value is None
 
 
 def test_wb_score_and_mix(quick):
     made = wildbench.wb_score([5, 7, 9, np.nan], quick)
     assert made.value == pytest.approx(4)
     assert wildbench.wb_score([np.nan], quick).value is None
-    assert wildbench.average_baselines([made, made]).value == pytest.approx(4)
-    assert wildbench.average_baselines([made, wildbench.wb_score([np.nan])]).value is None
+    values, opponent = np.array([1.0, 1.0, 0.5, 0.0, np.nan, 1.0]), np.array([0, 0, 2, 2, 2, -1])
+    against, mix = wildbench.average_baselines(values, opponent, quick)
+    assert {name: made.value for name, made in against.items()} == {0: 1.0, 2: 0.25}
+    assert mix.value == pytest.approx(0.625)
+    _, missing = wildbench.average_baselines(values, np.array([0, 0, 0, 0, 1, -1]), quick)
+    assert missing.why == "1 of 2 baselines are missing"
+    assert wildbench.average_baselines(values, np.full(6, -1), quick)[1].value is None
 
 
 def test_corrected_mean_is_the_formula():
