@@ -79,6 +79,8 @@ def _variance(influence: FloatArray, cluster: IntArray | None) -> tuple[float, i
 def _interval(value: float, variance: float, freedom: int, n: int, level: float) -> Estimate:
     if not np.isfinite(variance):
         return Estimate(value, n=n, why="an interval needs two independent labelled items")
+    if variance <= 1e-24 * max(1.0, value**2):
+        return Estimate(value, n=n, why="the values do not vary, so they say nothing of the uncertainty")
     tail = (1.0 + level) / 2.0
     z = float(ndtri(tail)) if freedom >= SMALL else float(stdtrit(freedom, tail))
     half = z * float(np.sqrt(variance))

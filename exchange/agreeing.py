@@ -28,7 +28,6 @@ from storage.ratings import Ratings
 from storage.store import Store
 
 MOST_PAIRS = 300  # of raters, beyond which a table of all of them serves nobody
-TWO_WAY_RATERS = 8
 CONSENSUS = "consensus"
 ONLY_A_MEAN = "a mean over pairs of raters, each of which has its own interval"
 
@@ -52,7 +51,8 @@ def agree(store: Store, study: str, options: Options | None = None) -> dict[str,
     if chosen.scores is not None:
         scored = make_panel(read_source(store, chosen.scores, Options()), Options())
         names = store.item_names(study), store.item_names(chosen.scores)
-        value["cross_scale"] = check_across_scales(make_panel(source, chosen), scored, names)
+        found = check_across_scales(make_panel(source, chosen), scored, names)
+        value["cross_scale"] = {"study": chosen.scores, **found}
     return value
 
 
@@ -176,7 +176,7 @@ def describe_group(panel: Panel, members: tuple[int, ...]) -> dict[str, Any]:
     if panel.kind == "direct":
         scores = np.where(codes >= 0, categories.array[codes], np.nan)
         value["icc"] = {name: made.as_dict() for name, made in intraclass_correlation(scores, sampling).items()}
-    if panel.options.two_way and len(members) >= TWO_WAY_RATERS:
+    if panel.options.two_way:
         value["alpha_two_way"] = alpha_two_way(codes, "ordinal", categories, sampling).as_dict()
     return value
 

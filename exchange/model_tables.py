@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from exchange.sentences import told
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A titled table of texts, the first row being its head."""
-
-    title: str
-    head: list[str]
-    rows: list[list[str]]
+from exchange.grid import Table
+from exchange.sentences import Told, told
 
 
 def list_model_tables(value: dict[str, Any]) -> tuple[Table, ...]:
@@ -52,8 +43,9 @@ def tabulate_tasks(value: dict[str, Any]) -> Table:
     return Table(title, ["model", *groups, "weighted macro average"], rows)
 
 
-def _with_count(made: dict[str, Any]) -> str:
-    return "–" if made["value"] is None else f"{told(made)} (n {made['n']})"
+def _with_count(made: dict[str, Any]) -> Told:
+    shown = told(made)
+    return shown if made["value"] is None else Told(f"{shown} (n {made['n']})", shown.why)
 
 
 def _curve(value: dict[str, Any]) -> Table:
@@ -98,7 +90,7 @@ def _strengths(value: dict[str, Any]) -> Table:
     rows = []
     for model in value["models"]:
         strength = model["bradley_terry"]
-        rank = "–" if not strength.get("rank") else "–".join(map(str, strength["rank"]))
+        rank = Told("–", strength.get("why", "undefined")) if not strength.get("rank") else _between(strength["rank"])
         score = model.get("mean_score")
         reward = told(score) if score else told(model["wb_reward"])
         rows.append(
@@ -107,3 +99,7 @@ def _strengths(value: dict[str, Any]) -> Table:
     if value["kind"] == "direct":
         head[2] = "mean score"
     return Table(f"Models, by {source_of(value)}", head, rows)
+
+
+def _between(rank: list[int]) -> str:
+    return "–".join(map(str, rank))

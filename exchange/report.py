@@ -17,9 +17,9 @@ from exchange.charts import (
     position_chart,
     strength_chart,
 )
-from exchange.model_tables import Table
+from exchange.grid import Table, add_notes, as_latex, as_markdown
 from exchange.panel import SELECTIONS
-from exchange.tables import as_latex, as_markdown, list_tables
+from exchange.tables import list_tables
 
 STYLE = """
 :root { color-scheme: light dark; --side-a: #2f6fd6; --side-b: #b35a00; --muted: #5b6472; --line: #d5dae1; }
@@ -105,9 +105,12 @@ def _table(table: Table) -> str:
     def row(cells: list[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
-    body = "".join(row(cells, "td") for cells in table.rows)
+    noted, notes = add_notes(table)
+    body = "".join(row(cells, "td") for cells in noted.rows)
     caption = f"<h3>{escape(table.title)}</h3>"
-    return f"{caption}<figure><table><thead>{row(table.head, 'th')}</thead><tbody>{body}</tbody></table></figure>"
+    below = f"<figcaption>{'<br>'.join(map(escape, notes))}</figcaption>" if notes else ""
+    head = row(table.head, "th")
+    return f"{caption}<figure><table><thead>{head}</thead><tbody>{body}</tbody></table>{below}</figure>"
 
 
 def _methods(value: dict[str, Any]) -> str:

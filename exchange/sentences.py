@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from exchange.panel import Panel
 
@@ -81,16 +81,30 @@ def _tell_people(value: dict[str, Any], people: int) -> str:
     return f"People agree with each other at Krippendorff's alpha {told(found)}, {counts}; no judge has been run."
 
 
-def told(made: dict[str, Any], percent: bool = False) -> str:
+class Told(str):
+    """A number for reading, and why it is none or has no interval."""
+
+    __slots__ = ("why",)
+    why: str
+
+    def __new__(cls, text: str, why: str = "") -> Self:
+        """Return the text with its reason."""
+        made = super().__new__(cls, text)
+        made.why = why
+        return made
+
+
+def told(made: dict[str, Any], percent: bool = False) -> Told:
     """Return an estimate for reading: two decimals or whole percents, the interval in brackets, a dash for none."""
+    why = made.get("why") or ""
     if made["value"] is None:
-        return "–"
+        return Told("–", why or "undefined")
     shown = _percent if percent else _decimal
     if made["low"] is None or made["high"] is None:
-        return shown(made["value"])
+        return Told(shown(made["value"]), why)
     # Two ends that would read alike get one digit more.
     fine = percent and made["high"] - made["low"] < 0.01
-    return f"{shown(made['value'], fine)} [{shown(made['low'], fine)}, {shown(made['high'], fine)}]"
+    return Told(f"{shown(made['value'], fine)} [{shown(made['low'], fine)}, {shown(made['high'], fine)}]", why)
 
 
 def _decimal(value: float, fine: bool = False) -> str:

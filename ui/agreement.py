@@ -13,9 +13,10 @@ from typing import Any
 import gradio as gr
 
 from exchange.agreeing import CONSENSUS, agree, list_cell, list_disagreements
+from exchange.grid import as_latex, as_markdown
 from exchange.panel import Options
 from exchange.report import write_report
-from exchange.tables import as_latex, as_markdown, list_tables
+from exchange.tables import list_tables
 from judge.domain import AccordError, InputError
 from judge.protocol import load_version
 from storage.desk import Remark

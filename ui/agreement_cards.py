@@ -16,6 +16,7 @@ from exchange.charts import (
     length_chart,
     position_chart,
 )
+from ui.agreement_closer import list_closer_cards
 from ui.agreement_models import list_model_cards
 from ui.agreement_parts import (
     cell,
@@ -42,6 +43,7 @@ def list_cards(value: Value, at: int) -> Iterator[str]:
         yield _each_judge(value, at, CONFUSION)
     if pairwise and value["raters"]:
         yield _position(value)
+    yield from list_closer_cards(value)
     if value["judges"]:
         if pairwise:
             yield _length(value)
@@ -183,6 +185,8 @@ def _corrected(value: Value, judge: Value, of: str, name: str) -> str:
         ("people only", made["human_only"]),
         ("judge only (biased)", made["judge_only"]),
     ]
+    if "rogan_gladen" in made:
+        rows.append(("by the judge's errors (Rogan–Gladen)", made["rogan_gladen"]))
     by_model = [
         (f"<bdi>{escape(model['name'])}</bdi>: {told}", model["by"][judge["name"]][key])
         for model in value["models"]
@@ -211,10 +215,17 @@ def _together(value: Value) -> str:
         "alpha_nominal": "Krippendorff's alpha, nominal",
         "fleiss_kappa": "Fleiss' kappa",
         "ac1": "Gwet's AC1",
+        "fleiss_kappa_pairs": "Fleiss' kappa, every pair of ratings alike",
+        "ac2": "Gwet's AC2",
+        "alpha_interval": "Krippendorff's alpha, interval",
         "mean_kappa": "mean of pairwise kappas",
+        "mean_kappa_by_overlap": "the same, weighted by common items",
+        "alpha_two_way": "alpha, ordinal, other raters drawn too",
     }
     group = value["groups"]["humans"]
-    table = show_estimates("People together", [(escape(told), group[key]) for key, told in names.items()])
+    rows = [(escape(told), group[key]) for key, told in names.items() if key in group]
+    rows += [(name.upper().replace("_", " "), made) for name, made in group.get("icc", {}).items()]
+    table = show_estimates("People together", rows)
     meant = (
         "How far all people agree with each other; 1 is perfect, 0 is what chance gives, missing labels are allowed."
     )

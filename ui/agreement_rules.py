@@ -46,6 +46,9 @@ CHOICES = (
     Choice("consensus", "People's consensus", {"majority": "majority", "dawid-skene": "Dawid–Skene"}),
     Choice("undecided", "Without a majority", {"missing": "left out", "tie": "a tie"}),
 )
+TWO_WAY = Choice(
+    "two_way", "Intervals of alpha", {"no": "for these raters", "yes": "other raters drawn too (8 or more)"}
+)
 PART = Choice(
     "part",
     "Part of the items",
@@ -59,7 +62,7 @@ NUMBERS = {
     "test_share": ("Test share", "0.5", "The share of questions that the test part holds out"),
 }
 
-OTHERS = ("cluster", "chosen", "tag", "model", "annotators", "since", "until")
+OTHERS = ("cluster", "chosen", "scores", "two_way", "tag", "model", "annotators", "since", "until")
 
 
 def words_of(request: gr.Request) -> dict[str, list[str]]:
@@ -94,6 +97,8 @@ def read_rules(words: Words) -> Options:
         epsilon=_number(words, "epsilon", USUAL.epsilon) or 0.0,
         seed=_whole(words, "seed", USUAL.seed),
         resamples=_whole(words, "resamples", USUAL.resamples, MOST_RESAMPLES),
+        two_way=_one_of(words, "two_way", tuple(TWO_WAY.values), "no") == "yes",
+        scores=only(words, "scores") or USUAL.scores,
         chosen=only(words, "chosen") or USUAL.chosen,
         filters=Filters(
             _several(words, "tag"),
@@ -164,12 +169,14 @@ def show_rules(words: Words, choices: Choices) -> str:
     )
     numbers = "".join(_input(name, words) for name in NUMBERS)
     part = _select(PART, words, USUAL.filters.part)
-    chosen = "".join(_select(choice, words, getattr(USUAL, choice.name)) for choice in CHOICES)
+    chosen = _select(TWO_WAY, words, "no") + "".join(
+        _select(choice, words, getattr(USUAL, choice.name)) for choice in CHOICES
+    )
     return (
         f'<details class="rules"><summary>Filters and rules{told}</summary><form>'
         f'<div class="boxes">{"".join(boxes)}</div><div class="fields-row">{days}{part}</div>'
         f'<div class="fields-row">{chosen}</div>'
-        f'<div class="fields-row">{numbers}{_cluster(words)}{_chosen(words)}</div>'
+        f'<div class="fields-row">{numbers}{_cluster(words)}{_chosen(words)}{_scores(words)}</div>'
         '<p class="actions"><button type="submit" class="primary">Apply</button>'
         '<button type="button" data-clear>Clear all</button></p></form></details>'
     )
@@ -219,4 +226,12 @@ def _chosen(words: Words) -> str:
         f'<label title="{tip}">Labelled items chosen <input name="chosen" size="14" list="chosen-by" '
         f'placeholder="random" value="{escape(only(words, "chosen"))}"></label>'
         '<datalist id="chosen-by"><option value="random"><option value="doubt"></datalist>'
+    )
+
+
+def _scores(words: Words) -> str:
+    tip = "The name of a study of scores (1 to 5) on the same responses, to check preferences against"
+    return (
+        f'<label title="{tip}">Scores to check against <input name="scores" size="14" placeholder="no study" '
+        f'value="{escape(only(words, "scores"))}"></label>'
     )
