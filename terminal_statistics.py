@@ -44,6 +44,13 @@ def agreement(
     scores: Annotated[
         str | None, typer.Option(metavar="STUDY", help="A study of scores on the same pairs, to check against.")
     ] = None,
+    chosen: Annotated[
+        str,
+        typer.Option(
+            metavar="random|doubt|FIELD",
+            help="How the items that people labelled were chosen; a FIELD holds each item's chance of it.",
+        ),
+    ] = "random",
     tag: Annotated[Several, typer.Option(help="Only items with this tag; repeatable.")] = None,
     model: Annotated[Several, typer.Option(help="Only items with a response of this model; repeatable.")] = None,
     annotator: Annotated[Several, typer.Option(help="Only this person's verdicts and the judges'; repeatable.")] = None,
@@ -52,6 +59,10 @@ def agreement(
         datetime | None,
         typer.Option(help="Only human verdicts given before this time.", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
     ] = None,
+    part: Annotated[
+        Literal["all", "development", "test"], typer.Option(help="All items, or one part of the held-out division.")
+    ] = "all",
+    test_share: Annotated[float, typer.Option(help="The share of questions that the test part holds out.")] = 0.5,
     database: DatabaseUrl = DEFAULT_DATABASE,
 ) -> None:
     """Say how far people and judges agree, with intervals, and what to beware of.
@@ -64,10 +75,22 @@ def agreement(
     from exchange.tables import tell_all
     from storage.ratings import Filters
 
-    moments = [None if moment is None else moment.replace(tzinfo=UTC) for moment in (since, until)]
-    filters = Filters(tuple(tag or ()), tuple(model or ()), tuple(annotator or ()), *moments)
+    first, last = (None if moment is None else moment.replace(tzinfo=UTC) for moment in (since, until))
+    filters = Filters(tuple(tag or ()), tuple(model or ()), tuple(annotator or ()), first, last, part, test_share)
     rules = Options(
-        levels, combine, consensus, undecided, length_k, cluster, epsilon, seed, resamples, two_way, scores, filters
+        levels,
+        combine,
+        consensus,
+        undecided,
+        length_k,
+        cluster,
+        epsilon,
+        seed,
+        resamples,
+        two_way,
+        scores,
+        chosen,
+        filters,
     )
     with clear_errors(), opened(database) as store:
         value = agree(store, study, rules)

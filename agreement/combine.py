@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from agreement.categories import MISSING, Categories, FloatArray, IntArray, check_codes, number_clusters
+from agreement.categories import MISSING, Categories, IntArray, check_codes, number_clusters
 from agreement.estimate import Estimate
 from agreement.intervals import Sampling, Statistic, estimate, units_of
 from agreement.many import count_labels
@@ -71,21 +71,6 @@ def nearest_code(values: ArrayLike, categories: Categories) -> IntArray:
     order = np.argsort(np.abs(declared - middle), kind="stable")
     gap = np.abs(np.asarray(values, dtype=np.float64)[:, None] - declared[order])
     return np.asarray(order[np.argmin(np.round(gap, 12), axis=1)], dtype=np.int64)
-
-
-def mean_of_orders(first: ArrayLike, second: ArrayLike, categories: Categories) -> FloatArray:
-    """Return the mean value of the two orders, NaN where either is missing: for rewards."""
-    one, two = (check_codes(side, len(categories)) for side in (first, second))
-    values = categories.array
-    return np.where((one >= 0) & (two >= 0), (values[one] + values[two]) / 2.0, np.nan)
-
-
-def list_both_orders(first: ArrayLike, second: ArrayLike) -> tuple[IntArray, IntArray, IntArray]:
-    """Return every order as a verdict of its own: codes, whether A was shown first (1 or 0), and the item of each."""
-    one, two = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
-    item = np.arange(one.size)
-    shown = np.concatenate([np.ones_like(one), np.zeros_like(two)])
-    return np.concatenate([one, two]), shown, np.concatenate([item, item])
 
 
 def joint_agreement(

@@ -44,6 +44,9 @@ def pair_statistics(categories: Categories) -> dict[str, Statistic]:
         "ac1": _chance_corrected(pairs.gwet_ac, categories.weights("nominal")),
         "ac2": _chance_corrected(pairs.gwet_ac, categories.weights("quadratic")),
     }
+    if len(categories) == 2:
+        found["prevalence_index"] = Statistic(pairs.prevalence_index, bounds=(-1.0, 1.0))
+        found["bias_index"] = Statistic(pairs.bias_index, bounds=(-1.0, 1.0))
     if categories.tie is not None:
         three = partial(pairs.weighted_agreement, weights=(signs[:, None] == signs).astype(np.float64))
         none = "no item where neither says tie"

@@ -19,6 +19,11 @@ from agreement.estimate import Estimate, list_warnings, undefined
 
 Selection = Literal["random", "known chances", "judge's doubt"]
 SMALL = 100
+ASSUMPTIONS: dict[Selection, str] = {
+    "random": "the labelled items are a random sample of all items",
+    "known chances": "each item had a known chance above 0 of being labelled, by which it is weighted",
+    "judge's doubt": "none can be made: the labelled items were chosen by the judge's doubt",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class PredictionPowered:
-    """The corrected mean beside the two it is made of; `gain` is effective labels per label, `weight` is lambda."""
+    """The corrected mean beside the two it is made of; `gain` is effective labels per label, `weight` is lambda.
+
+    `effective` is how many labels of equal chance the labels at hand are worth (Kish): all of them under a random
+    sample, fewer the more their chances differ.
+    """
 
     corrected: Estimate
     human_only: Estimate
@@ -45,7 +54,13 @@ class PredictionPowered:
     gain: float | None
     labelled: int
     unlabelled: int
-    assumption: str = "the labelled items are a random sample of all items"
+    selection: Selection = "random"
+    effective: float | None = None
+
+    @property
+    def assumption(self) -> str:
+        """Return what the correction rests on."""
+        return ASSUMPTIONS[self.selection]
 
 
 def _mean_weights(chance: FloatArray | None, size: int) -> FloatArray:
@@ -64,6 +79,8 @@ def _variance(influence: FloatArray, cluster: IntArray | None) -> tuple[float, i
 def _interval(value: float, variance: float, freedom: int, n: int, level: float) -> Estimate:
     if not np.isfinite(variance):
         return Estimate(value, n=n, why="an interval needs two independent labelled items")
+    if variance <= 1e-24 * max(1.0, value**2):
+        return Estimate(value, n=n, why="the values do not vary, so they say nothing of the uncertainty")
     tail = (1.0 + level) / 2.0
     z = float(ndtri(tail)) if freedom >= SMALL else float(stdtrit(freedom, tail))
     half = z * float(np.sqrt(variance))
@@ -83,49 +100,81 @@ def choose_weight(human: FloatArray, judge: FloatArray, pool: FloatArray) -> flo
     return float(np.clip(shared / ((1.0 + human.size / pool.size) * every.var(ddof=1)), 0.0, 1.0))
 
 
+def choose_weighted(share: FloatArray, human: FloatArray, judge: FloatArray, every: FloatArray) -> float:
+    """Return the weight of the judge that makes the variance least where labels have unequal chances, within 0 and 1.
+
+    `share` are the labels' weights, which sum to 1; `every` are the judge's values on all items, the labelled first.
+    """
+    if human.size < 2 or np.ptp(every) == 0:
+        return 0.0
+    people = share * (human - share @ human)
+    model = (every - every.mean()) / every.size
+    model[: judge.size] -= share * (judge - share @ judge)
+    below = float(model @ model)
+    return float(np.clip(-(people @ model[: judge.size]) / below, 0.0, 1.0)) if below > 0 else 0.0
+
+
 def correct_mean(sample: Sample, selection: Selection = "random", level: float = 0.95) -> PredictionPowered:
     """Return the mean human value over all items: labelled ones corrected by, and unlabelled ones read off, the judge.
 
-    With clusters the variance comes from the clusters' sums over both parts, so a prompt that has labelled and
-    unlabelled items is counted once.
+    A random sample leaves a random rest, from which the judge's mean is taken. Labels of known, unequal chances do
+    not: then the judge's mean is that over all items and each label counts as often as its chance is small (the
+    survey statistician's difference estimator). With clusters the variance comes from the clusters' sums over both
+    parts, so a prompt that has labelled and unlabelled items is counted once.
     """
     judged = np.isfinite(sample.judge)
     labelled, pooled = judged & np.isfinite(sample.human), judged & ~np.isfinite(sample.human)
     n, size = int(labelled.sum()), int(pooled.sum())
-    refusal = _refuse(sample, selection, n)
+    chance = sample.chance[labelled] if selection == "known chances" and sample.chance is not None else None
+    refusal = _refuse(chance, selection, n)
     if refusal:
         none = undefined(refusal, n)
-        return PredictionPowered(none, none, none, 0.0, None, n, size)
+        return PredictionPowered(none, none, none, 0.0, None, n, size, selection)
     human, judge, pool = sample.human[labelled], sample.judge[labelled], sample.judge[pooled]
-    share = _mean_weights(None if sample.chance is None else sample.chance[labelled], n)
-    weight = choose_weight(human, judge, pool)
+    share = _mean_weights(chance, n)
+    base = pool if chance is None else np.concatenate([judge, pool])
+    weight = choose_weight(human, judge, pool) if chance is None else choose_weighted(share, human, judge, base)
+    centre = float(base.mean()) if base.size else 0.0
     owner = None if sample.cluster is None else np.concatenate([sample.cluster[labelled], sample.cluster[pooled]])
 
-    def estimate(lam: float, keep_human: float) -> tuple[Estimate, float]:
-        rest = keep_human * human - lam * judge
+    def estimate(lam: float) -> tuple[Estimate, float]:
+        rest = human - lam * judge
         middle = float(share @ rest)
-        parts = share * (rest - middle)
-        value = middle + (lam * float(pool.mean()) if size else 0.0)
-        spread = lam * (pool - pool.mean()) / size if size else np.zeros(0)
-        if owner is not None:
-            # A judge without weight must not lend its clusters to the count of independent parts.
-            variance, groups = _variance(np.concatenate([parts, spread]), owner) if lam else _variance(parts, owner[:n])
-            return _interval(value, variance, groups - 1, n, level), variance
-        variance = _variance(parts, None)[0] + (_variance(spread, None)[0] if size > 1 else 0.0)
-        return _interval(value, variance, n - 1, n, level), variance
+        parts, spread = share * (rest - middle), lam * (pool - centre) / max(base.size, 1)
+        if chance is not None:
+            parts = parts + lam * (judge - centre) / base.size
+        variance, freedom = _combine(parts, spread if lam else spread[:0], owner)
+        return _interval(middle + lam * centre, variance, freedom, n, level), variance
 
-    corrected, variance = estimate(weight, 1.0)
-    alone, variance_alone = estimate(0.0, 1.0)
+    corrected, variance = estimate(weight)
+    alone, variance_alone = estimate(0.0)
     gain = variance_alone / variance if np.isfinite(variance) and variance > 0 else None
-    return PredictionPowered(corrected, alone, _judge_only(sample.judge[judged], level), weight, gain, n, size)
+    judge_only = _judge_only(sample.judge[judged], level)
+    kish = float(1.0 / (share @ share))
+    return PredictionPowered(corrected, alone, judge_only, weight, gain, n, size, selection, kish)
 
 
-def _refuse(sample: Sample, selection: Selection, n: int) -> str | None:
+def _combine(parts: FloatArray, spread: FloatArray, owner: IntArray | None) -> tuple[float, int]:
+    """Return the variance of labelled and unlabelled influences together, and its degrees of freedom.
+
+    A judge without weight has no unlabelled influences, and must not lend their clusters to the count.
+    """
+    if owner is not None:
+        every = np.concatenate([parts, spread])
+        variance, groups = _variance(every, owner[: every.size])
+        return variance, groups - 1
+    return _variance(parts, None)[0] + (_variance(spread, None)[0] if spread.size > 1 else 0.0), parts.size - 1
+
+
+def _refuse(chance: FloatArray | None, selection: Selection, n: int) -> str | None:
     if selection == "judge's doubt":
         return "the labelled items were chosen by the judge's doubt with unknown chances: no correction is valid"
-    if selection == "known chances" and sample.chance is None:
+    if selection == "known chances" and chance is None:
         return "the chances with which items were chosen for labelling are not given"
-    return "no item has both a human and a judge value" if n == 0 else None
+    if n == 0:
+        return "no item has both a human and a judge value"
+    unknown = 0 if chance is None else int((~((chance > 0) & (chance <= 1))).sum())
+    return f"{unknown} of {n} labelled items have no chance above 0 and up to 1" if unknown else None
 
 
 def _judge_only(values: FloatArray, level: float) -> Estimate:

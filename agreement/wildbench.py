@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from agreement.categories import BoolArray, Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.estimate import Estimate, undefined
-from agreement.intervals import Sampling, Statistic, estimate, units_of
+from agreement.intervals import Sampling, Statistic, Units, estimate, units_of
 from agreement.pairs import divide
 
 TASK_GROUPS: Mapping[str, str] = MappingProxyType(
@@ -40,17 +40,6 @@ GROUP_WEIGHTS: Mapping[str, float] = MappingProxyType(
     }
 )
 LENGTH_RULES: tuple[float, ...] = (0, 100, 500, 1000, 1500, float("inf"))
-
-
-@dataclass(frozen=True, slots=True)
-class Reward:
-    """WB-Reward from response A's side: over readable verdicts, and over all rows as WildBench's script divides."""
-
-    reward: Estimate
-    over_all_rows: float | None
-    length_k: float
-    made_ties: int
-    missing: int
 
 
 def reward_values(
@@ -94,90 +83,84 @@ def apply_length_rule(
     return np.where(made, categories.tie, array), int(made.sum())
 
 
-def measure_reward(
-    codes: ArrayLike,
-    lengths: tuple[ArrayLike, ArrayLike] | None,
-    categories: Categories,
-    length_k: float = float("inf"),
-    resampling: tuple[Sampling, ArrayLike | None] | None = None,
-) -> Reward:
-    """Return WB-Reward (mean of ±1, ±1/2, 0) with an interval over prompts: resampling is (how, clusters)."""
-    values, made = reward_values(codes, lengths, categories, length_k)
-    sampling, clusters = resampling or (Sampling(), None)
-    missing = int(np.isnan(values).sum())
-    mean = estimate_mean(values, sampling, clusters)
-    total = float(np.nansum(values)) / values.size if values.size else None
-    return Reward(mean, total, length_k, made, missing)
-
-
 def estimate_mean(values: FloatArray, sampling: Sampling, clusters: ArrayLike | None = None) -> Estimate:
     """Return the mean of what is not NaN, with an interval over items or clusters."""
     seen = np.isfinite(values)
     if not seen.any():
         return undefined("no readable verdict")
-    rows = np.column_stack([values[seen], np.ones(int(seen.sum()))])
-    cluster = None if clusters is None else number_clusters(np.asarray(clusters)[seen])[0]
-    return estimate(units_of(rows, cluster), Statistic(lambda s: divide(s[..., 0], s[..., 1])), sampling)
-
-
-def reward_curve(
-    codes: ArrayLike,
-    lengths: tuple[ArrayLike, ArrayLike],
-    categories: Categories,
-    resampling: tuple[Sampling, ArrayLike | None] | None = None,
-) -> tuple[Reward, ...]:
-    """Return WB-Reward under every usual length rule, all on the same resamples."""
-    return tuple(measure_reward(codes, lengths, categories, k, resampling) for k in LENGTH_RULES)
-
-
-def average_baselines(rewards: Sequence[Estimate]) -> Estimate:
-    """Return the mean over baselines ("mix"); a missing baseline makes it undefined, never 0."""
-    known = [made.value for made in rewards if made.value is not None]
-    if not rewards or len(known) < len(rewards):
-        return undefined(f"{len(rewards) - len(known)} of {len(rewards)} baselines are missing")
-    return Estimate(float(np.mean(known)), n=min(made.n for made in rewards))
+    if clusters is None:  # values are few, whatever the number of items
+        distinct, counts = np.unique(values[seen], return_counts=True)
+        rows = np.column_stack([distinct, np.ones_like(distinct)])
+        units = Units(rows, counts.astype(np.int64), (2,), int(counts.sum()))
+    else:
+        rows = np.column_stack([values[seen], np.ones(int(seen.sum()))])
+        units = units_of(rows, number_clusters(np.asarray(clusters)[seen])[0])
+    return estimate(units, Statistic(lambda s: divide(s[..., 0], s[..., 1])), sampling)
 
 
 @dataclass(frozen=True, slots=True)
-class TaskMeans:
-    """The mean in each task group, and their weighted macro average over the groups that have items."""
+class Averaged:
+    """The mean in each group, and their (weighted) average over groups."""
 
-    groups: Mapping[str, Estimate]
-    macro: Estimate
+    groups: tuple[Estimate, ...]
+    average: Estimate
 
 
-def measure_by_task(
-    values: ArrayLike,
-    tags: Sequence[Sequence[str]],
-    sampling: Sampling | None = None,
+def average_groups(
+    values: FloatArray,
+    member: BoolArray,
+    weights: FloatArray,
+    sampling: Sampling,
     clusters: ArrayLike | None = None,
-) -> TaskMeans:
-    """Return means by WildBench's five task groups; an item counts once in each group that one of its tags falls in."""
-    array = np.asarray(values, dtype=np.float64)
-    names = list(GROUP_WEIGHTS)
-    member = np.zeros((array.size, len(names)))
-    for item, own in enumerate(tags):
-        for name in {TASK_GROUPS[tag] for tag in own if tag in TASK_GROUPS}:
-            member[item, names.index(name)] = 1.0
-    seen = np.isfinite(array)
-    rows = np.stack([array[seen, None] * member[seen], member[seen]], axis=-1)
-    cluster = None if clusters is None else number_clusters(np.asarray(clusters)[seen])[0]
-    units, drawn = units_of(rows, cluster), sampling or Sampling()
-    held = np.flatnonzero(member[seen].sum(axis=0))
-    weights = np.array([GROUP_WEIGHTS[name] for name in names])
+) -> Averaged:
+    """Return the means over groups of items (N x G), which may overlap, and the weighted average of those with items.
 
-    def macro(sums: FloatArray) -> FloatArray:
-        means = divide(sums[..., held, 0], sums[..., held, 1])
-        return np.asarray(means @ weights[held] / weights[held].sum())
-
-    def group(at: int) -> Estimate:
-        mask = seen & (member[:, at] > 0)
-        return estimate_mean(np.where(mask, array, np.nan), drawn, clusters)
-
-    means = {name: group(at) for at, name in enumerate(names)}
+    All groups are resampled together, by item or cluster.
+    """
+    seen = np.isfinite(values)
+    means = tuple(
+        estimate_mean(np.where(member[:, at], values, np.nan), sampling, clusters) for at in range(member.shape[1])
+    )
+    inside = member[seen].astype(np.float64)
+    held = np.flatnonzero(inside.sum(axis=0))
     if not held.size:
-        return TaskMeans(means, undefined("no item has a known task tag"))
-    return TaskMeans(means, estimate(units, Statistic(macro), drawn))
+        return Averaged(means, undefined("no group has a readable verdict"))
+    rows = np.stack([values[seen, None] * inside, inside], axis=-1)
+    cluster = None if clusters is None else number_clusters(np.asarray(clusters)[seen])[0]
+
+    def average(sums: FloatArray) -> FloatArray:
+        found = divide(sums[..., held, 0], sums[..., held, 1])
+        return np.asarray(found @ weights[held] / weights[held].sum())
+
+    made = estimate(units_of(rows, cluster), Statistic(average), sampling)
+    return Averaged(means, replace(made, n=int((inside.sum(axis=1) > 0).sum())))
+
+
+def average_baselines(
+    values: FloatArray, opponent: IntArray, sampling: Sampling, clusters: ArrayLike | None = None
+) -> tuple[dict[int, Estimate], Estimate]:
+    """Return the mean against each opponent (-1 is none), and the mean over opponents: WildBench's "mix".
+
+    An opponent without a readable verdict makes the mix undefined: a missing baseline is missing, never 0.
+    """
+    names = np.unique(opponent[opponent >= 0])
+    member = opponent[:, None] == names
+    found = average_groups(values, member, np.ones(names.size), sampling, clusters)
+    against = {int(name): made for name, made in zip(names, found.groups, strict=True)}
+    missing = sum(made.value is None for made in found.groups)
+    mix = undefined(f"{missing} of {names.size} baselines are missing") if missing or not against else found.average
+    return against, mix
+
+
+def find_tasks(tags: Sequence[Sequence[str]]) -> BoolArray:
+    """Return which of the task groups (in the order of GROUP_WEIGHTS) each list of tags falls into."""
+    names = list(GROUP_WEIGHTS)
+    member = np.zeros((len(tags), len(names)), dtype=np.bool_)
+    for place, own in enumerate(tags):
+        for tag in own:
+            if tag in TASK_GROUPS:
+                member[place, names.index(TASK_GROUPS[tag])] = True
+    return member
 
 
 def wb_score(scores: ArrayLike, sampling: Sampling | None = None, clusters: ArrayLike | None = None) -> Estimate:

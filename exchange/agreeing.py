@@ -18,6 +18,7 @@ from agreement.two_way import alpha_two_way
 from exchange.annotators import describe_rater
 from exchange.cross_scale import check_across_scales
 from exchange.findings import compare_codes, estimates
+from exchange.held_out import WHOLE, describe_split
 from exchange.judge_findings import compare_two_judges, describe_judge
 from exchange.model_findings import describe_models
 from exchange.panel import Options, Panel
@@ -27,7 +28,6 @@ from storage.ratings import Ratings
 from storage.store import Store
 
 MOST_PAIRS = 300  # of raters, beyond which a table of all of them serves nobody
-TWO_WAY_RATERS = 8
 CONSENSUS = "consensus"
 ONLY_A_MEAN = "a mean over pairs of raters, each of which has its own interval"
 
@@ -45,12 +45,14 @@ class Source:
 def agree(store: Store, study: str, options: Options | None = None) -> dict[str, Any]:
     """Return the whole JSON of `agreement --json` for a study under these rules."""
     chosen = options or Options()
+    split = describe_split(store, study, chosen)
     source = read_source(store, study, chosen)
-    value = agree_on(source, chosen)
+    value = agree_on(source, chosen, split)
     if chosen.scores is not None:
         scored = make_panel(read_source(store, chosen.scores, Options()), Options())
         names = store.item_names(study), store.item_names(chosen.scores)
-        value["cross_scale"] = check_across_scales(make_panel(source, chosen), scored, names)
+        found = check_across_scales(make_panel(source, chosen), scored, names)
+        value["cross_scale"] = {"study": chosen.scores, **found}
     return value
 
 
@@ -77,8 +79,8 @@ def make_panel(source: Source, options: Options) -> Panel:
     return Panel(source.ratings, source.protocol.scale, source.protocol.kind, options, source.field_of)
 
 
-def agree_on(source: Source, options: Options) -> dict[str, Any]:
-    """Return the whole JSON for verdicts from anywhere."""
+def agree_on(source: Source, options: Options, split: dict[str, Any] = WHOLE) -> dict[str, Any]:
+    """Return the whole JSON for verdicts from anywhere; `split` is what is known of the held-out part."""
     panel = make_panel(source, options)
     cluster = panel.cluster
     value: dict[str, Any] = {
@@ -95,6 +97,7 @@ def agree_on(source: Source, options: Options) -> dict[str, Any]:
         "seed": options.seed,
         "resamples": options.resamples,
         "options": options.as_dict(),
+        "split": split,
         "flow": count_flow(panel),
         "consensus": panel.consensus[1],
         "raters": [describe_rater(panel, place) for place in range(len(panel.ratings.raters))],
@@ -173,7 +176,7 @@ def describe_group(panel: Panel, members: tuple[int, ...]) -> dict[str, Any]:
     if panel.kind == "direct":
         scores = np.where(codes >= 0, categories.array[codes], np.nan)
         value["icc"] = {name: made.as_dict() for name, made in intraclass_correlation(scores, sampling).items()}
-    if panel.options.two_way and len(members) >= TWO_WAY_RATERS:
+    if panel.options.two_way:
         value["alpha_two_way"] = alpha_two_way(codes, "ordinal", categories, sampling).as_dict()
     return value
 

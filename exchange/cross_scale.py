@@ -28,13 +28,13 @@ def check_across_scales(pairs: Panel, scores: Panel, names: tuple[list[str], lis
     sides = [np.array([place.get(f"{name}/{side}", -1) for name in known], dtype=np.int64) for side in "ab"]
     if not ((sides[0] >= 0) & (sides[1] >= 0)).any():
         raise InputError("--scores: none of its items are the responses (ID/a, ID/b) of this study's pairs")
-    found = [_compare("humans", _people_values(pairs), _people_values(scores), sides)]
+    found = [_compare(pairs, "humans", (_people_values(pairs), _people_values(scores)), sides)]
     judged = {scores.ratings.raters[judge].name: judge for judge in scores.judges}
     for judge in pairs.judges:
         name = pairs.ratings.raters[judge].name
         if name in judged:
             own = [_values(panel, panel.declared[:, at]) for panel, at in ((pairs, judge), (scores, judged[name]))]
-            found.append(_compare(name, own[0], own[1], sides))
+            found.append(_compare(pairs, name, (own[0], own[1]), sides))
     return {"raters": found}
 
 
@@ -50,13 +50,18 @@ def _people_values(panel: Panel) -> FloatArray:
     return np.where(many > 0, np.where(seen, values, 0.0).sum(axis=1) / np.maximum(many, 1), np.nan)
 
 
-def _compare(name: str, preferred: FloatArray, scored: FloatArray, sides: list[IntArray]) -> dict[str, Any]:
+def _compare(panel: Panel, name: str, values: tuple[FloatArray, FloatArray], sides: list[IntArray]) -> dict[str, Any]:
     """Return one rater's preferences against the differences of their scores."""
+    preferred, scored = values
     first, second = (np.where(side >= 0, scored[side], np.nan) for side in sides)
     gap = first - second
     seen = np.isfinite(preferred) & np.isfinite(gap)
     codes = [np.where(seen, np.sign(np.nan_to_num(side)).astype(np.int64) + 1, -1) for side in (preferred, gap)]
-    pair = describe_comparison("preference", "score difference", compare(codes[0], codes[1], SIGNS), ("B", "tie", "A"))
-    ranks = compare_scores(np.where(seen, preferred, np.nan), np.where(seen, gap, np.nan))
+    made = compare(codes[0], codes[1], SIGNS, panel.sampling, panel.cluster)
+    pair = describe_comparison("preference", "score difference", made, ("B", "tie", "A"))
+    ranks = compare_scores(
+        np.where(seen, preferred, np.nan), np.where(seen, gap, np.nan), panel.sampling, panel.cluster
+    )
     kept = {f"values_{key}": ranks[key] for key in ("spearman", "kendall", "pearson")}
-    return {"rater": name, **pair, **estimates(kept)}
+    left_out = int((np.isfinite(preferred) & ~seen).sum())
+    return {"rater": name, **pair, **estimates(kept), "left_out": left_out}

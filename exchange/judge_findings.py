@@ -6,8 +6,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from agreement.alt_test import Measure, run_alt_test
+from agreement.alt_test import Measure, run_alt_test, run_by_domain
 from agreement.categories import Categories, FloatArray, IntArray
 from agreement.ceiling import Ceiling, compare_with_ceiling, score_ceiling
 from agreement.combine import joint_agreement
@@ -20,9 +21,10 @@ from agreement.length import (
     measure_longer_preferred,
     partial_spearman,
 )
-from agreement.pairs import bound_agreement
+from agreement.pairs import bound_agreement, count_pairs
+from agreement.pooling import correlate_systems, correlate_within_prompts
 from agreement.position import measure_swaps
-from agreement.prediction_powered import PredictionPowered, Sample, correct_mean
+from agreement.prediction_powered import PredictionPowered, Sample, correct_mean, rogan_gladen
 from agreement.ranking_accuracy import measure_ranking_accuracy
 from exchange.annotators import describe_position
 from exchange.findings import compare_codes, describe_table, estimates, none_of
@@ -30,6 +32,8 @@ from exchange.panel import BLANK_COUNTS, Panel
 from exchange.policies import list_policies
 from storage.ratings import STATUSES
 
+MOST_DOMAINS = 20
+UNTAGGED = "no tag"
 ONE_ORDER = "the judge was asked in one order only"
 NO_HUMANS = "no person has given a verdict"
 NO_PAIR = "the protocol shows one response at a time"
@@ -53,6 +57,7 @@ def describe_judge(panel: Panel, judge: int) -> dict[str, Any]:
     position = describe_position(panel, judge) if panel.kind == "pairwise" else None
     if panel.kind == "direct":
         against["ranking_accuracy"] = describe_ranking(panel, judge)
+        against["pooled"] = describe_pooling(panel, judge)
     return {
         "name": name,
         "orders": "both" if panel.has_both_orders(judge) else "one",
@@ -194,6 +199,21 @@ def describe_ranking(panel: Panel, judge: int) -> dict[str, Any]:
     return {**found.accuracy.as_dict(), "threshold": found.threshold, "pairs": found.pairs}
 
 
+def describe_pooling(panel: Panel, judge: int) -> dict[str, Any]:
+    """Return the correlation with the consensus within prompts and between models: other questions than over items."""
+    human, model = (outcome_values(panel, side) for side in (panel.consensus[0], panel.codes[:, judge]))
+    facts = panel.ratings.facts
+    within = correlate_within_prompts(human, model, facts.question.codes, "spearman", panel.sampling)
+    named = facts.model_a.codes >= 0
+    sides = tuple(np.where(named, side, np.nan) for side in (human, model))
+    systems = correlate_systems((sides[0], sides[1]), facts.model_a.codes, "spearman", panel.sampling, panel.cluster)
+    return {
+        "within_prompts": {**within.estimate.as_dict(), "prompts": within.prompts, "left_out": within.left_out},
+        "between_models": systems.as_dict(),
+        "coefficient": "spearman",
+    }
+
+
 def describe_alt_test(panel: Panel, judge: int) -> dict[str, Any]:
     """Return whether the judge may stand in for a person, over a range of margins."""
     people, codes = panel.codes[:, list(panel.humans)], panel.codes[:, judge]
@@ -204,6 +224,8 @@ def describe_alt_test(panel: Panel, judge: int) -> dict[str, Any]:
     measure: Measure = "rmse" if ordinal else "match"
     found = run_alt_test((sides[0], sides[1]), measure, panel.options.epsilon, resampling=resampling)
     names = [panel.ratings.raters[place].name for place in panel.humans]
+    domains = _domains(panel)
+    rates = run_by_domain((sides[0], sides[1]), domains, measure, panel.options.epsilon) if domains is not None else {}
     annotators = [
         {
             "name": names[one.index],
@@ -224,16 +246,41 @@ def describe_alt_test(panel: Panel, judge: int) -> dict[str, Any]:
         "annotators": annotators,
         "curve": [{"epsilon": at, "winning_rate": rate} for at, rate in found.curve],
         "measure": measure,
+        "domains": [{"domain": name, "winning_rate": rate} for name, rate in rates.items()],
         "warnings": list(found.warnings),
         "why": found.why,
     }
+
+
+def _domains(panel: Panel) -> NDArray[np.str_] | None:
+    """Return each item's domain, its first tag, where there are several and not too many of them."""
+    tags = panel.ratings.facts.tags
+    first = np.array([*(own[0] if own else UNTAGGED for own in tags.names), UNTAGGED])
+    return first[tags.codes] if 2 <= np.unique(first[tags.codes]).size <= MOST_DOMAINS else None
 
 
 def describe_corrected(panel: Panel, judge: int) -> dict[str, Any]:
     """Return A's win rate (or the mean score) over all items: people's where there are any, the judge's corrected."""
     sides = [outcome_values(panel, side) for side in (panel.consensus[0], panel.codes[:, judge])]
     what = "mean score" if panel.kind == "direct" else "win rate of response A"
-    return {**corrected_json(correct_mean(Sample(sides[0], sides[1], None, panel.cluster))), "of": what}
+    value = {**correct(panel, sides[0], sides[1]), "of": what}
+    if len(panel.categories) == 2:
+        value["rogan_gladen"] = _rogan_gladen(panel, judge)
+    return value
+
+
+def _rogan_gladen(panel: Panel, judge: int) -> dict[str, Any]:
+    """Return the true share of the upper of two labels, from how often the judge gives it and how often it errs."""
+    if panel.selection != "random":
+        return undefined("it needs a random sample of labelled items").as_dict()
+    codes = panel.codes[:, judge]
+    said = int((codes == 1).sum()), int((codes >= 0).sum())
+    return rogan_gladen(said, count_pairs(panel.consensus[0], codes, 2)).as_dict()
+
+
+def correct(panel: Panel, human: FloatArray, judge: FloatArray) -> dict[str, Any]:
+    """Return people's mean of a value on every item, sharpened by the judge's, under the study's way of choosing."""
+    return corrected_json(correct_mean(Sample(human, judge, panel.chance, panel.cluster), panel.selection))
 
 
 def corrected_json(found: PredictionPowered) -> dict[str, Any]:
@@ -246,6 +293,8 @@ def corrected_json(found: PredictionPowered) -> dict[str, Any]:
         "gain": found.gain,
         "labelled": found.labelled,
         "unlabelled": found.unlabelled,
+        "selection": found.selection,
+        "effective": found.effective,
         "assumption": found.assumption,
     }
 

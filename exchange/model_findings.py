@@ -2,49 +2,77 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from agreement.bradley_terry import BradleyTerry, Games, correlate_rankings, rank_models
-from agreement.categories import FloatArray, IntArray
+from agreement.categories import BoolArray, FloatArray, IntArray
 from agreement.davidson import fit_davidson
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling
 from agreement.length import length_controlled_win_rate, log_ratio
-from agreement.prediction_powered import Sample, correct_mean
-from agreement.wildbench import estimate_mean, reward_values
+from agreement.wildbench import (
+    GROUP_WEIGHTS,
+    LENGTH_RULES,
+    average_baselines,
+    average_groups,
+    estimate_mean,
+    find_tasks,
+    reward_values,
+    wb_score,
+)
 from exchange.findings import number, numbers
-from exchange.judge_findings import corrected_json
+from exchange.judge_findings import correct
 from exchange.panel import Panel
 
 MOST_NUMBERS = 20_000_000
 MOST_RANKED = 60  # models that are ranked with intervals; more would take minutes
 RANK_RESAMPLES = 1000
+MOST_BASELINES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Voice:
+    """Who speaks of the models: labels on the declared scale, and those that rewards are read from.
+
+    Rewards come from the labels before any length rule; of a judge's two orders under the rule `mean` from both.
+    """
+
+    codes: IntArray
+    unruled: tuple[IntArray, ...]
+
+    def rewards(self, panel: Panel, length_k: float | None) -> FloatArray:
+        """Return the reward (or score) of response A on every item under a length rule; NaN is missing."""
+        limit = float("inf") if length_k is None else length_k
+        values = [reward_values(codes, panel.lengths, panel.full, limit)[0] for codes in self.unruled]
+        return np.asarray(sum(values) / len(values))
+
+    def wins(self, panel: Panel) -> FloatArray:
+        """Return 1 where A's side is preferred, -1 where B's is, under the rules in force; NaN is missing."""
+        limit = float("inf") if panel.options.length_k is None else panel.options.length_k
+        return np.sign(reward_values(self.codes, panel.lengths, panel.full, limit)[0])
 
 
 def describe_models(panel: Panel) -> dict[str, Any]:
     """Return `models` and `ranking`: by the people's consensus, or by the first judge where there are no people."""
     names = _model_names(panel)
-    sources = _sources(panel)
-    if not names or not sources:
+    voices = _voices(panel)
+    if not names or not voices:
         return {"models": [], "ranking": None}
     sides = _sides(panel, names)
+    sources = {source: voice.codes for source, voice in voices.items()}
     rankings = {source: _rank(panel, sides, codes, len(names)) for source, codes in sources.items()}
     main = next(iter(sources))
-    models = [
-        {
-            "name": name,
-            "source": main,
-            **_describe(panel, sides, sources[main], place, rankings[main]),
-            "by": {
-                source: _describe(panel, sides, codes, place, rankings[source])
-                | _corrected(panel, sides, sources, source, place)
-                for source, codes in sources.items()
-            },
+    models = []
+    for place, name in enumerate(names):
+        part = Part(place, names, sides)
+        by = {
+            source: _describe(panel, part, voice, rankings[source]) | _corrected(panel, part, voices, source)
+            for source, voice in voices.items()
         }
-        for place, name in enumerate(names)
-    ]
+        models.append({"name": name, "source": main, **by[main], "by": by})
     told = {source: _ranking_json(found, names) for source, found in rankings.items()}
     return {"models": models, "ranking": {"source": main, **told[main], "by": told, **_alike(panel, sides, sources)}}
 
@@ -65,45 +93,134 @@ def _sides(panel: Panel, names: list[str]) -> tuple[IntArray, IntArray]:
     return sides[0], sides[1]
 
 
-def _sources(panel: Panel) -> dict[str, IntArray]:
-    """Return who speaks of the models, on the declared scale: the people together, then each judge."""
-    found: dict[str, IntArray] = {}
+def _voices(panel: Panel) -> dict[str, Voice]:
+    """Return who speaks of the models: the people together, then each judge."""
+    found: dict[str, Voice] = {}
     if panel.humans:
-        found["humans"] = panel.agree_on(panel.declared[:, list(panel.humans)], panel.full)[0]
-    return found | {panel.ratings.raters[judge].name: panel.declared[:, judge] for judge in panel.judges}
+        people = panel.agree_on(panel.declared[:, list(panel.humans)], panel.full)[0]
+        found["humans"] = Voice(people, (people,))
+    for judge in panel.judges:
+        both = panel.combined[judge].rule == "mean"
+        unruled = panel.orders[judge] if both else (panel.combine(judge, panel.options.combine).codes,)
+        found[panel.ratings.raters[judge].name] = Voice(panel.declared[:, judge], unruled)
+    return found
 
 
-def _own_values(panel: Panel, sides: tuple[IntArray, IntArray], codes: IntArray, place: int) -> FloatArray:
-    """Return a model's own reward (or score) on every item; NaN where it took no part or nothing was said."""
-    first, second = sides
-    if panel.kind == "direct":
-        values = np.where(codes >= 0, panel.full.array[codes], np.nan)
-        return np.where(first == place, values, np.nan)
-    values, _ = reward_values(codes, panel.lengths, panel.full, panel.options.length_k or float("inf"))
-    signed = np.where(first == place, values, -values)
-    return np.where((first == place) != (second == place), signed, np.nan)
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One model's part in a study: its place among the models, and which models wrote A and B of each item."""
+
+    place: int
+    names: list[str]
+    sides: tuple[IntArray, IntArray]
+
+    @property
+    def played(self) -> BoolArray:
+        """Return the items in which it stands on exactly one side."""
+        first, second = self.sides
+        return np.asarray((first == self.place) != (second == self.place))
+
+    @property
+    def opponent(self) -> IntArray:
+        """Return the other model of each item it took part in, -1 elsewhere."""
+        first, second = self.sides
+        return np.where(self.played, np.where(first == self.place, second, first), -1)
+
+    def own(self, panel: Panel, values: FloatArray) -> FloatArray:
+        """Return values of response A as the model's own; NaN where it took no part or nothing was said."""
+        first = self.sides[0] == self.place
+        if panel.kind == "direct":
+            return np.where(first, values, np.nan)
+        return np.where(self.played, np.where(first, values, -values), np.nan)
 
 
-def _describe(
-    panel: Panel, sides: tuple[IntArray, IntArray], codes: IntArray, place: int, ranking: BradleyTerry | None
-) -> dict[str, Any]:
-    values = _own_values(panel, sides, codes, place)
+def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | None) -> dict[str, Any]:
+    values = part.own(panel, voice.rewards(panel, panel.options.length_k))
     mean = estimate_mean(values, panel.sampling, panel.cluster)
+    tasks = _by_task(panel, values)
     if panel.kind == "direct":
         none = undefined("the protocol shows one response at a time").as_dict()
-        return {"n": mean.n, "wb_reward": none, "win_rate": none, "bradley_terry": none, "mean_score": mean.as_dict()}
-    wins = np.where(np.isfinite(values), (1.0 + np.sign(values)) / 2.0, np.nan)
-    took_part = (sides[0] == place) != (sides[1] == place)
-    every = float(np.nansum(values)) / int(took_part.sum()) if took_part.any() else None
+        named = dict.fromkeys(("wb_reward", "win_rate", "bradley_terry"), none)
+        return {
+            "n": mean.n,
+            **named,
+            "mean_score": mean.as_dict(),
+            "wb_score": _wb_score(panel, values),
+            "tasks": tasks,
+        }
+    wins = (1.0 + part.own(panel, voice.wins(panel))) / 2.0
+    every = float(np.nansum(values)) / int(part.played.sum()) if part.played.any() else None
     delta = log_ratio(*panel.lengths)
-    delta = np.where(sides[0] == place, delta, -delta)
+    delta = np.where(part.sides[0] == part.place, delta, -delta)
     return {
         "n": mean.n,
-        "wb_reward": {**mean.as_dict(), "over_all_items": every},
+        "wb_reward": {**mean.as_dict(), "over_all_items": every, **_without_empty(panel, part, values)},
         "win_rate": estimate_mean(wins, panel.sampling, panel.cluster).as_dict(),
         "length_controlled_win_rate": length_controlled_win_rate(wins, delta, panel.cluster).as_dict(),
-        "bradley_terry": _strength(ranking, place),
+        "bradley_terry": _strength(ranking, part.place),
+        "tasks": tasks,
+        "length_curve": _length_curve(panel, part, voice),
+        "baselines": _baselines(panel, part, values),
     }
+
+
+def _wb_score(panel: Panel, values: FloatArray) -> dict[str, Any]:
+    ends = panel.full.array.min(), panel.full.array.max()
+    made = (
+        wb_score(values, panel.sampling, panel.cluster)
+        if ends == (1, 10)
+        else undefined("WB-Score is of scores from 1 to 10")
+    )
+    return made.as_dict()
+
+
+def _by_task(panel: Panel, values: FloatArray) -> dict[str, Any]:
+    """Return WildBench's task groups and their weighted macro average; an item counts once in each of its groups."""
+    tags = panel.ratings.facts.tags
+    known = find_tasks(tags.names)
+    if not known.any():
+        why = "no item has one of WildBench's task tags"
+        return {"groups": {}, "macro": undefined(why).as_dict(), "left_out": int(np.isfinite(values).sum())}
+    member = np.vstack([known, np.zeros_like(known[:1])])[tags.codes]
+    weights = np.array(list(GROUP_WEIGHTS.values()))
+    found = average_groups(values, member, weights, panel.sampling, panel.cluster)
+    outside = np.isfinite(values) & ~member.any(axis=1)
+    return {
+        "groups": {name: made.as_dict() for name, made in zip(GROUP_WEIGHTS, found.groups, strict=True)},
+        "macro": found.average.as_dict(),
+        "left_out": int(outside.sum()),
+    }
+
+
+def _length_curve(panel: Panel, part: Part, voice: Voice) -> list[dict[str, Any]]:
+    """Return WB-Reward under every usual length rule, on scales that know a slight preference and a tie."""
+    if panel.full.tie is None or len(panel.full) <= 3:
+        return []
+    curve = []
+    for limit in LENGTH_RULES:
+        values = part.own(panel, voice.rewards(panel, limit))
+        made = estimate_mean(values, panel.sampling, panel.cluster).as_dict()
+        curve.append({"length_k": limit if np.isfinite(limit) else None, **made})
+    return curve
+
+
+def _baselines(panel: Panel, part: Part, values: FloatArray) -> dict[str, Any]:
+    """Return WB-Reward against each model it met, and their mean, which WildBench calls mix."""
+    met = np.unique(part.opponent)
+    if np.count_nonzero(met >= 0) > MOST_BASELINES:
+        why = f"more than {MOST_BASELINES} models were met"
+        return {"against": {}, "mix": undefined(why).as_dict()}
+    against, mix = average_baselines(values, part.opponent, panel.sampling, panel.cluster)
+    return {"against": {part.names[at]: made.as_dict() for at, made in against.items()}, "mix": mix.as_dict()}
+
+
+def _without_empty(panel: Panel, part: Part, values: FloatArray) -> dict[str, Any]:
+    """Return how many of its items have an empty response, and the reward without those; nothing where none has."""
+    empty = part.played & ((panel.lengths[0] == 0) | (panel.lengths[1] == 0))
+    if not empty.any():
+        return {"empty_responses": 0}
+    rest = estimate_mean(np.where(empty, np.nan, values), panel.sampling, panel.cluster)
+    return {"empty_responses": int(empty.sum()), "without_empty": rest.as_dict()}
 
 
 def _strength(ranking: BradleyTerry | None, place: int) -> dict[str, Any]:
@@ -147,16 +264,19 @@ def _ranking_json(found: BradleyTerry | None, names: list[str]) -> dict[str, Any
     }
 
 
-def _corrected(
-    panel: Panel, sides: tuple[IntArray, IntArray], sources: dict[str, IntArray], source: str, place: int
-) -> dict[str, Any]:
-    """Return a judge's win rate of a model (or its mean score), corrected by the people's verdicts."""
-    if source == "humans" or "humans" not in sources:
+def _corrected(panel: Panel, part: Part, voices: dict[str, Voice], source: str) -> dict[str, Any]:
+    """Return a judge's win rate and WB-Reward of a model (or its mean score), corrected by the people's verdicts."""
+    if source == "humans" or "humans" not in voices:
         return {}
-    both = [_own_values(panel, sides, sources[name], place) for name in ("humans", source)]
-    if panel.kind == "pairwise":
-        both = [np.where(np.isfinite(side), (1.0 + np.sign(side)) / 2.0, np.nan) for side in both]
-    return {"corrected_win_rate": corrected_json(correct_mean(Sample(both[0], both[1], None, panel.cluster)))}
+    both = voices["humans"], voices[source]
+    people, model = (part.own(panel, voice.rewards(panel, panel.options.length_k)) for voice in both)
+    if panel.kind == "direct":
+        return {"corrected_win_rate": correct(panel, people, model)}
+    wins = [(1.0 + part.own(panel, voice.wins(panel))) / 2.0 for voice in both]
+    return {
+        "corrected_win_rate": correct(panel, wins[0], wins[1]),
+        "corrected_wb_reward": correct(panel, people, model),
+    }
 
 
 def _alike(panel: Panel, sides: tuple[IntArray, IntArray], sources: dict[str, IntArray]) -> dict[str, Any]:

@@ -14,11 +14,13 @@ from agreement.categories import MISSING, Categories, FloatArray, IntArray
 from agreement.combine import Combined, Levels, Rule, collapse_codes, combine_orders, take_majority
 from agreement.dawid_skene import find_consensus
 from agreement.intervals import Sampling
+from agreement.prediction_powered import Selection
 from agreement.wildbench import apply_length_rule
 from judge.domain import InputError, Kind, Scale
-from storage.ratings import Filters, Ratings
+from storage.ratings import EVERYTHING, Filters, Ratings
 
 BLANK_COUNTS = {"unreadable": 0, "refused": 0, "cut_off": 0, "failed": 0}
+SELECTIONS: dict[str, Selection] = {"random": "random", "doubt": "judge's doubt"}
 PROMPT_FIELDS = ("prompt", "conversation", "instruction")
 
 
@@ -37,14 +39,15 @@ class Options:
     resamples: int = 2000
     two_way: bool = False
     scores: str | None = None
+    chosen: str = "random"
     filters: Filters = field(default_factory=Filters)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the rules as JSON has them, without seed and resamples, which stand beside the numbers."""
         value = asdict(self)
         del value["seed"], value["resamples"]
-        chosen = value.pop("filters")
-        value["filters"] = {name: _plain(found) for name, found in chosen.items() if found}
+        chosen, usual = value.pop("filters"), asdict(EVERYTHING)
+        value["filters"] = {name: _plain(found) for name, found in chosen.items() if found != usual[name]}
         return value
 
     @classmethod
@@ -54,14 +57,20 @@ class Options:
 
         rules = dict(value["options"])
         chosen: dict[str, Any] = {
-            name: datetime.fromisoformat(found) if name in ("since", "until") else tuple(found)
+            name: datetime.fromisoformat(found)
+            if name in ("since", "until")
+            else tuple(found)
+            if isinstance(found, list)
+            else found
             for name, found in rules.pop("filters").items()
         }
         return cls(**rules, seed=value["seed"], resamples=value["resamples"], filters=Filters(**chosen))
 
 
 def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value.isoformat()
+    if isinstance(value, tuple):
+        return list(value)
+    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,6 +237,29 @@ class Panel:
         if self.size and all(value is None for value in values):
             raise InputError(f"--cluster {wanted}: no item has such a field; try item, prompt, tag:NAME or a field")
         return _code([None if value is None else json.dumps(value, sort_keys=True) for value in values])
+
+    @property
+    def selection(self) -> Selection:
+        """Return how the labelled items were chosen."""
+        return SELECTIONS.get(self.options.chosen, "known chances")
+
+    @cached_property
+    def chance(self) -> FloatArray | None:
+        """Return each item's chance of having been chosen for labelling, NaN where none is known."""
+        if self.selection != "known chances":
+            return None
+        name = self.options.chosen
+        values = self.field_of(name)
+        if self.size and all(value is None for value in values):
+            raise InputError(f"--chosen {name}: no item has such a field; give random, doubt or a field of the items")
+        return np.array([_as_number(value) for value in values], dtype=np.float64)
+
+
+def _as_number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")
 
 
 def _find_tag(tags: Sequence[str], name: str) -> str | None:

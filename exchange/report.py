@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
+from agreement.prediction_powered import ASSUMPTIONS
 from exchange.charts import (
     ceiling_chart,
     confusion_chart,
@@ -16,7 +17,9 @@ from exchange.charts import (
     position_chart,
     strength_chart,
 )
-from exchange.tables import Table, as_latex, as_markdown, list_tables
+from exchange.grid import Table, add_notes, as_latex, as_markdown
+from exchange.panel import SELECTIONS
+from exchange.tables import list_tables
 
 STYLE = """
 :root { color-scheme: light dark; --side-a: #2f6fd6; --side-b: #b35a00; --muted: #5b6472; --line: #d5dae1; }
@@ -102,9 +105,12 @@ def _table(table: Table) -> str:
     def row(cells: list[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
-    body = "".join(row(cells, "td") for cells in table.rows)
+    noted, notes = add_notes(table)
+    body = "".join(row(cells, "td") for cells in noted.rows)
     caption = f"<h3>{escape(table.title)}</h3>"
-    return f"{caption}<figure><table><thead>{row(table.head, 'th')}</thead><tbody>{body}</tbody></table></figure>"
+    below = f"<figcaption>{'<br>'.join(map(escape, notes))}</figcaption>" if notes else ""
+    head = row(table.head, "th")
+    return f"{caption}<figure><table><thead>{head}</thead><tbody>{body}</tbody></table>{below}</figure>"
 
 
 def _methods(value: dict[str, Any]) -> str:
@@ -127,9 +133,22 @@ def _methods(value: dict[str, Any]) -> str:
         "have the judge and two people; nobody is compared with themselves.",
         "Alternative annotator test": f"Calderon, Reichart and Dror 2025, ε = {rules['epsilon']:g}, "
         "Benjamini–Yekutieli at 0.05.",
-        "Correction": "Prediction-powered (PPI++). It assumes that the labelled items are a random sample of all "
-        "items.",
+        "Correction": f"Prediction-powered (PPI++). Labelled items were chosen: {rules['chosen']}. It assumes: "
+        f"{ASSUMPTIONS[SELECTIONS.get(rules['chosen'], 'known chances')]}.",
+        "Held-out part": _split(value["split"]),
         "Filters": chosen,
     }
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
     return f"<h2>Methods</h2><dl>{listed}</dl>"
+
+
+def _split(split: dict[str, Any]) -> str:
+    if split["part"] == "all":
+        return "none: all items are counted."
+    sizes = split["items"]
+    return (
+        f"the {split['part']} part. Questions are divided by the study's seed ({split['seed']}), about "
+        f"{split['test_share']:.0%} of them to the test part: {sizes['development']} items in development, "
+        f"{sizes['test']} in test. Variants (judge, protocol and settings) with verdicts on the test part: "
+        f"{split['variants']}."
+    )

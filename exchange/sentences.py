@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from exchange.panel import Panel
 
@@ -18,6 +18,11 @@ WIDE_GAP = 0.1  # an interval around 0 that reaches further does not show that t
 
 def tell(value: dict[str, Any]) -> str:
     """Return the sentence that a reader should see first."""
+    part = value["split"]["part"]
+    return _tell_whole(value) if part == "all" else f"On the {part} part: {_tell_whole(value)}"
+
+
+def _tell_whole(value: dict[str, Any]) -> str:
     people = [rater for rater in value["raters"] if rater["kind"] == "human" and rater["verdicts"]]
     judges = value["judges"]
     if not value["raters"]:
@@ -76,16 +81,30 @@ def _tell_people(value: dict[str, Any], people: int) -> str:
     return f"People agree with each other at Krippendorff's alpha {told(found)}, {counts}; no judge has been run."
 
 
-def told(made: dict[str, Any], percent: bool = False) -> str:
+class Told(str):
+    """A number for reading, and why it is none or has no interval."""
+
+    __slots__ = ("why",)
+    why: str
+
+    def __new__(cls, text: str, why: str = "") -> Self:
+        """Return the text with its reason."""
+        made = super().__new__(cls, text)
+        made.why = why
+        return made
+
+
+def told(made: dict[str, Any], percent: bool = False) -> Told:
     """Return an estimate for reading: two decimals or whole percents, the interval in brackets, a dash for none."""
+    why = made.get("why") or ""
     if made["value"] is None:
-        return "–"
+        return Told("–", why or "undefined")
     shown = _percent if percent else _decimal
     if made["low"] is None or made["high"] is None:
-        return shown(made["value"])
+        return Told(shown(made["value"]), why)
     # Two ends that would read alike get one digit more.
     fine = percent and made["high"] - made["low"] < 0.01
-    return f"{shown(made['value'], fine)} [{shown(made['low'], fine)}, {shown(made['high'], fine)}]"
+    return Told(f"{shown(made['value'], fine)} [{shown(made['low'], fine)}, {shown(made['high'], fine)}]", why)
 
 
 def _decimal(value: float, fine: bool = False) -> str:
@@ -109,7 +128,7 @@ def _names(judges: list[dict[str, Any]]) -> str:
 
 def list_warnings(panel: Panel, value: dict[str, Any]) -> list[str]:
     """Return what a reader must know before believing the numbers, most general first."""
-    found = [*_warn_of_sampling(panel, value), *_warn_of_people(panel)]
+    found = [*value["split"].get("warnings", ()), *_warn_of_sampling(panel, value), *_warn_of_people(panel)]
     for judge in value["judges"]:
         name, left = judge["name"], judge["left_out"]
         silent = [f"{left[reason]} {reason.replace('_', ' ')}" for reason in _SILENT if left[reason]]

@@ -1,23 +1,16 @@
-"""A study's agreement as tables for people: plain text, Markdown and LaTeX, all from the same rows."""
+"""A study's agreement as tables for people: in a terminal, in the report and to copy, all from the same rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import json
 from typing import Any
 
-from exchange.sentences import told
+from exchange.detail_tables import chance, list_detail_tables
+from exchange.grid import Table, as_text, fit
+from exchange.model_tables import list_model_tables
+from exchange.sentences import Told, told
 
-Rows = list[list[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A titled table of texts, the first row being its head."""
-
-    title: str
-    head: list[str]
-    rows: Rows
+APART = "no item tells the two apart"
 
 
 def list_tables(value: dict[str, Any]) -> list[Table]:
@@ -29,13 +22,15 @@ def list_tables(value: dict[str, Any]) -> list[Table]:
         _pairs(value),
         _groups(value),
         _biases(value),
+        *list_detail_tables(value),
         _comparisons(value),
         _corrected(value),
-        _models(value),
+        *list_model_tables(value),
         _policies(value),
         _people(value),
+        _tried(value),
     )
-    return [table for table in made if table.rows]
+    return [fit(table) for table in made if table.rows]
 
 
 def _flow(value: dict[str, Any]) -> Table:
@@ -74,7 +69,7 @@ def _judges(value: dict[str, Any]) -> Table:
     for judge in value["judges"]:
         pair, test = judge["vs_consensus"], judge["alt_test"]
         passes = (
-            "–"
+            Told("–", test["why"] or "undefined")
             if test["passes"] is None
             else f"ω {test['winning_rate']:.2f}, {'passes' if test['passes'] else 'fails'}"
         )
@@ -101,14 +96,32 @@ def _pairs(value: dict[str, Any]) -> Table:
 
 
 def _groups(value: dict[str, Any]) -> Table:
-    head = ["group", "raters", "items", "Fleiss' kappa", "AC1", "alpha nominal", "alpha ordinal", "alpha interval"]
-    keys = ("fleiss_kappa", "ac1", "alpha_nominal", "alpha_ordinal", "alpha_interval")
+    names = {
+        "fleiss_kappa": "Fleiss' kappa, by item",
+        "fleiss_kappa_pairs": "by pair",
+        "ac1": "AC1",
+        "ac2": "AC2",
+        "alpha_nominal": "alpha nominal",
+        "alpha_ordinal": "alpha ordinal",
+        "alpha_interval": "alpha interval",
+        "mean_kappa": "mean of pairs' kappas",
+        "mean_kappa_by_overlap": "by overlap",
+        "alpha_two_way": "alpha ordinal, raters drawn too",
+    }
+    kept = {key: title for key, title in names.items() if key in value["groups"]["humans"]}
+    scores = {"icc_2_1": "ICC(2,1)", "icc_2_k": "ICC(2,k)"} if "icc" in value["groups"]["humans"] else {}
     rows = [
-        [name, str(group["raters"]), str(group["n_items"]), *(told(group[key]) for key in keys)]
+        [
+            name,
+            str(group["raters"]),
+            str(group["n_items"]),
+            *(told(group[key]) for key in kept),
+            *(told(group["icc"][key]) for key in scores),
+        ]
         for name, group in value["groups"].items()
         if group["raters"] >= 2
     ]
-    return Table("Raters together", head, rows)
+    return Table("Raters together", ["group", "raters", "items", *kept.values(), *scores.values()], rows)
 
 
 def _biases(value: dict[str, Any]) -> Table:
@@ -146,45 +159,25 @@ def _comparisons(value: dict[str, Any]) -> Table:
             str(pair["n"]),
             told(pair["exact"]),
             told(pair["kappa"]),
-            _chance(pair["mcnemar_p"]),
-            _chance(pair.get("q")),
+            chance(pair["mcnemar_p"], APART),
+            chance(pair.get("q"), APART),
         ]
         for pair in value["comparisons"]
     ]
     return Table("Judge against judge, on the same items and people", head, rows)
 
 
-def _chance(p: float | None) -> str:
-    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def _corrected(value: dict[str, Any]) -> Table:
-    head = ["judge", "of", "corrected", "people only", "judge only (biased)", "labels' worth"]
-    percent = value["kind"] == "pairwise"
+    percent, two = value["kind"] == "pairwise", len(value["scale"]) == 2
+    head = ["judge", "of", "corrected", "people only", "judge only (biased)", "labels' worth", "Rogan–Gladen"]
     rows = []
     for judge in value["judges"]:
         made = judge["corrected_win_rate"]
         shown = [told(part, percent=percent) for part in (made, made["human_only"], made["judge_only"])]
-        gain = "–" if made["gain"] is None else f"{made['gain']:.2f}×"
-        rows.append([f"◆ {judge['name']}", made["of"], *shown, gain])
-    return Table("Corrected by people's labels (prediction-powered)", head, rows)
-
-
-def _models(value: dict[str, Any]) -> Table:
-    head = ["model", "n", "WB-Reward", "win rate", "Bradley–Terry", "rank"]
-    rows = []
-    for model in value["models"]:
-        strength = model["bradley_terry"]
-        rank = "–" if not strength.get("rank") else "–".join(map(str, strength["rank"]))
-        score = model.get("mean_score")
-        reward = told(score) if score else told(model["wb_reward"])
-        rows.append(
-            [model["name"], str(model["n"]), reward, told(model["win_rate"], percent=True), told(strength), rank]
-        )
-    if value["kind"] == "direct":
-        head[2] = "mean score"
-    source = value["models"][0]["source"] if value["models"] else ""
-    return Table(f"Models, by {source}", head, rows)
+        gain = Told("–", "there is no interval") if made["gain"] is None else f"{made['gain']:.2f}×"
+        other = [told(made["rogan_gladen"], percent=percent)] if two else []
+        rows.append([f"◆ {judge['name']}", made["of"], *shown, gain, *other])
+    return Table("Corrected by people's labels (prediction-powered)", head if two else head[:-1], rows)
 
 
 def _policies(value: dict[str, Any]) -> Table:
@@ -210,66 +203,32 @@ def _people(value: dict[str, Any]) -> Table:
     rows = []
     for rater in value["raters"]:
         if rater["kind"] == "human":
-            pace, drift = rater["pace"]["median"], rater["drift"]
+            pace, drift = rater["pace"], rater["drift"]
             shown = [told(drift[key], percent=True) for key in ("early", "late")]
             again = told(rater["self_consistency"]["consistency"], percent=True)
-            rows.append([mark(rater), "–" if pace is None else f"{pace:.0f}", again, *shown, told(drift["difference"])])
+            middle = Told("–", pace["why"]) if pace["median"] is None else f"{pace['median']:.0f}"
+            rows.append([mark(rater), middle, again, *shown, told(drift["difference"])])
     return Table("Annotators", head, rows)
+
+
+def _tried(value: dict[str, Any]) -> Table:
+    head = ["judge", "protocol", "hash", "settings", "study"]
+    rows = [
+        [
+            f"◆ {one['judge']}",
+            one["protocol"],
+            one["protocol_hash"].rpartition(":")[2][:12],
+            "came with a file" if one["settings"] is None else json.dumps(one["settings"], ensure_ascii=False),
+            ", ".join(one["studies"]),
+        ]
+        for one in value["split"].get("tried", ())
+    ]
+    return Table("Tried on the test part", head, rows)
 
 
 def tell_all(value: dict[str, Any]) -> str:
     """Return everything for a terminal: the sentence, the tables, what to beware of."""
-    parts = [value["sentence"], *(f"{table.title}\n{_aligned(table)}" for table in list_tables(value))]
+    parts = [value["sentence"], *(f"{table.title}\n{as_text(table)}" for table in list_tables(value))]
     if value["warnings"]:
         parts.append("Beware\n" + "\n".join(f"- {warning}" for warning in value["warnings"]))
     return "\n\n".join(parts) + "\n"
-
-
-def _aligned(table: Table) -> str:
-    lines = [table.head, *table.rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(table.head))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
-
-
-def as_markdown(table: Table) -> str:
-    """Return a table in Markdown."""
-
-    def line(cells: Sequence[str]) -> str:
-        return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-    return "\n".join([line(table.head), f"|{'---|' * len(table.head)}", *map(line, table.rows)]) + "\n"
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "−": "$-$",
-    "–": "--",
-    "×": r"$\times$",
-    "●": r"$\bullet$",
-    "◆": r"$\blacklozenge$",
-    "ω": r"$\omega$",
-    "<": "$<$",
-    ">": "$>$",
-}
-
-
-def as_latex(table: Table) -> str:
-    """Return a table in LaTeX (booktabs; the judge's mark needs amssymb)."""
-    escape: Callable[[str], str] = lambda text: "".join(_LATEX.get(sign, sign) for sign in text)  # noqa: E731
-
-    def line(cells: Sequence[str]) -> str:
-        return " & ".join(map(escape, cells)) + r" \\"
-
-    head = [rf"\begin{{tabular}}{{{'l' * len(table.head)}}}", r"\toprule", line(table.head), r"\midrule"]
-    return "\n".join([*head, *map(line, table.rows), r"\bottomrule", r"\end{tabular}"]) + "\n"

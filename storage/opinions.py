@@ -17,6 +17,7 @@ from storage.schema import calls, facts, items, raters, remarks, verdicts
 
 _STUDY: BindParameter[int] = bindparam("study")
 _NEWEST = select(func.max(verdicts.c.id)).where(verdicts.c.study_id == _STUDY)
+_NEWEST_ANYWHERE = select(func.max(verdicts.c.id))
 _TAGS = select(facts.c.tags).where(facts.c.study_id == _STUDY).distinct()
 _MODELS = union(
     *(select(side).where(facts.c.study_id == _STUDY, side.is_not(None)) for side in (facts.c.model_a, facts.c.model_b))
@@ -84,8 +85,10 @@ class Cause:
     tags: tuple[str, ...]
 
 
-def newest_verdict(connection: Connection, study_id: int) -> int:
-    """Return the number of the last verdict stored: nothing has been said since while it stays the same."""
+def newest_verdict(connection: Connection, study_id: int | None) -> int:
+    """Return the number of the last verdict stored, in a study or anywhere: while it stays, nothing has been said."""
+    if study_id is None:
+        return int(connection.execute(_NEWEST_ANYWHERE).scalar() or 0)
     return int(connection.execute(_NEWEST, {"study": study_id}).scalar() or 0)
 
 

@@ -19,7 +19,9 @@ from sqlalchemy import ColumnElement, Connection, Float, and_, case, cast, exist
 
 from judge.domain import RaterKind, Scale
 from storage.codec import encode
+from storage.held_out import USUAL_SHARE, Part, choose_part
 from storage.schema import facts, items, raters, verdicts
+from storage.studies import StudyRow
 from storage.verdicts import WITHDRAWN
 
 Ints = NDArray[np.int64]
@@ -35,7 +37,8 @@ _PACKED = _LABELS * _ORDERS * 2 * _STATUSES
 class Filters:
     """Which part of a study is meant; several values of one kind are alternatives, and empty is everything.
 
-    `annotators`, `since` and `until` choose human verdicts only: judges are compared with whoever is left.
+    `annotators`, `since` and `until` choose human verdicts only: judges are compared with whoever is left. `part` is
+    the held-out division of the items, of which `test_share` goes to the test part.
     """
 
     tags: tuple[str, ...] = ()
@@ -43,6 +46,8 @@ class Filters:
     annotators: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
+    part: Part = "all"
+    test_share: float = USUAL_SHARE
 
 
 EVERYTHING = Filters()
@@ -127,8 +132,9 @@ def make_facts(rows: Sequence[Sequence[Any]]) -> Facts:
     )
 
 
-def read_ratings(connection: Connection, study_id: int, scale: Scale, filters: Filters) -> Ratings:
+def read_ratings(connection: Connection, study: StudyRow, filters: Filters) -> Ratings:
     """Return the verdicts of a study that count and pass the filters."""
+    study_id, scale = study.id, study.study.protocol.scale
     chosen = _chosen_items(connection, filters)
     listed = (
         select(items.c.id, *(facts.c[name] for name in _FACTS))
@@ -162,7 +168,37 @@ def read_ratings(connection: Connection, study_id: int, scale: Scale, filters: F
         found = mine.where(verdicts.c.rater_id == int(numbers[rater])).order_by(verdicts.c.id)
         return np.asarray([row[0] for row in _fetch(connection, found)], dtype=np.int64)
 
-    return order_repeats(ratings, calls_of)
+    found = order_repeats(ratings, calls_of)
+    if filters.part == "all":
+        return found
+    questions = choose_part(found.facts.question.names, filters.part, study.study.seed, filters.test_share)
+    kept = np.array([name in questions for name in found.facts.question.names], dtype=np.bool_)
+    inside = kept[found.facts.question.codes] if kept.size else np.zeros(0, dtype=np.bool_)
+    return take_items(found, inside, _set_aside_on(connection, where, set(ids[inside].tolist())))
+
+
+def take_items(ratings: Ratings, kept: NDArray[np.bool_], set_aside: dict[str, int]) -> Ratings:
+    """Return the ratings of some items alone, as a study of those items would have them."""
+    rows = np.flatnonzero(kept[ratings.item])
+    present = np.unique(ratings.rater[rows])
+    moved = np.cumsum(kept) - 1
+    columns = {name: getattr(ratings, name)[rows] for name in ("code", "order", "repeat", "status", "seconds", "time")}
+    return Ratings(
+        tuple(ratings.raters[place] for place in present),
+        _take_facts(ratings.facts, kept),
+        moved[ratings.item[rows]],
+        np.searchsorted(present, ratings.rater[rows]),
+        **columns,
+        set_aside=set_aside,
+    )
+
+
+def _take_facts(known: Facts, kept: NDArray[np.bool_]) -> Facts:
+    def taken(column: Coded) -> Coded:
+        return code_texts(None if code < 0 else column.names[code] for code in column.codes[kept].tolist())
+
+    coded = {name: taken(getattr(known, name)) for name in ("cluster", "question", "model_a", "model_b", "tags")}
+    return Facts(known.position[kept], **coded, length_a=known.length_a[kept], length_b=known.length_b[kept])
 
 
 def order_repeats(ratings: Ratings, calls_of: Callable[[int], Ints]) -> Ratings:
@@ -242,6 +278,19 @@ def _set_aside(connection: Connection, where: Sequence[ColumnElement[bool]]) -> 
     sums = (func.coalesce(func.sum(case((reason, 1), else_=0)), 0) for reason in reasons.values())
     counted = connection.execute(select(*sums).where(*where)).one()
     return {name: int(count) for name, count in zip(reasons, counted, strict=True) if count}
+
+
+def _set_aside_on(connection: Connection, where: Sequence[ColumnElement[bool]], ids: set[int]) -> dict[str, int]:
+    """Return how many verdicts on these items do not count, by reason."""
+    aside = select(verdicts.c.item_id, verdicts.c.status).where(
+        *where, or_(verdicts.c.after_reveal, verdicts.c.status == WITHDRAWN)
+    )
+    reasons = [
+        "withdrawn" if status == WITHDRAWN else "after_reveal"
+        for number, status in _fetch(connection, aside)
+        if number in ids
+    ]
+    return {name: reasons.count(name) for name in ("after_reveal", "withdrawn") if name in reasons}
 
 
 def _raters_of(connection: Connection, where: Sequence[ColumnElement[bool]]) -> list[tuple[int, Rater]]:

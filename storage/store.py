@@ -24,6 +24,7 @@ from storage import (
     browse,
     claims,
     desk,
+    held_out,
     imports,
     opinions,
     overviews,
@@ -35,6 +36,7 @@ from storage import (
     verdicts,
 )
 from storage.desk import Remark
+from storage.held_out import Variant
 from storage.imports import Added, Prepared
 from storage.opinions import Cause, Certainty, Choices
 from storage.overviews import Annotator, Overview, Places
@@ -192,10 +194,11 @@ class Store(RunStore):
         with self.reading() as connection:
             return opinions.list_choices(connection, studies.get_study(connection, study).id)
 
-    def newest_verdict(self, study: str) -> int:
-        """Return the number of the last verdict stored; while it stays the same, so do all statistics."""
+    def newest_verdict(self, study: str | None) -> int:
+        """Return the number of the last verdict stored, in any study for None; while it stays, so do all statistics."""
         with self.reading() as connection:
-            return opinions.newest_verdict(connection, studies.get_study(connection, study).id)
+            found = None if study is None else studies.get_study(connection, study).id
+            return opinions.newest_verdict(connection, found)
 
     def judge_certainty(self, study: str, judge: str) -> dict[int, Certainty]:
         """Return by position how sure a judge was of its label, where that is known."""
@@ -223,8 +226,19 @@ class Store(RunStore):
     def ratings(self, study: str, filters: ratings.Filters = ratings.EVERYTHING) -> ratings.Ratings:
         """Return the verdicts of a study that count, as columns for statistics."""
         with self.reading() as connection:
+            return ratings.read_ratings(connection, studies.get_study(connection, study), filters)
+
+    def variants(self, study: str, share: float) -> list[Variant]:
+        """Return every judge, protocol and settings that have been tried on a study's test part, in any study."""
+        with self.reading() as connection:
             row = studies.get_study(connection, study)
-            return ratings.read_ratings(connection, row.id, row.study.protocol.scale, filters)
+            return held_out.list_variants(connection, row.id, row.study.seed, share)
+
+    def part_sizes(self, study: str, share: float) -> dict[str, int]:
+        """Return how many items of a study are in its development part and how many in its test part."""
+        with self.reading() as connection:
+            row = studies.get_study(connection, study)
+            return held_out.part_sizes(connection, row.id, row.study.seed, share)
 
     def item_names(self, study: str) -> list[str]:
         """Return the items' ids, in the order of the import."""

@@ -13,9 +13,10 @@ from typing import Any
 import gradio as gr
 
 from exchange.agreeing import CONSENSUS, agree, list_cell, list_disagreements
+from exchange.grid import as_latex, as_markdown
 from exchange.panel import Options
 from exchange.report import write_report
-from exchange.tables import as_latex, as_markdown, list_tables
+from exchange.tables import list_tables
 from judge.domain import AccordError, InputError
 from judge.protocol import load_version
 from storage.desk import Remark
@@ -195,8 +196,10 @@ class Agreement:
 
     def _known(self, asked: tuple[Any, ...], work: Callable[[], Any]) -> Known:
         """Return an answer that still holds, or make it: while no verdict is added, no number changes."""
-        study = self.store.study(asked[1])
-        key = (*asked, self.store.newest_verdict(study.name), study.items)
+        study, rules = self.store.study(asked[1]), asked[2]
+        # What was tried on the test part is counted over all studies.
+        newest = self.store.newest_verdict(study.name if rules.filters.part == "all" else None)
+        key = (*asked, newest, study.items)
         with self.one_at_a_time:
             if key not in self.kept:
                 moment = datetime.now(UTC)

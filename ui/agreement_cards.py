@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,9 @@ from exchange.charts import (
     flow_chart,
     length_chart,
     position_chart,
-    strength_chart,
 )
+from ui.agreement_closer import list_closer_cards
+from ui.agreement_models import list_model_cards
 from ui.agreement_parts import (
     cell,
     estimate_cell,
@@ -41,18 +43,20 @@ def list_cards(value: Value, at: int) -> Iterator[str]:
         yield _each_judge(value, at, CONFUSION)
     if pairwise and value["raters"]:
         yield _position(value)
+    yield from list_closer_cards(value)
     if value["judges"]:
         if pairwise:
             yield _length(value)
         yield _each_judge(value, at, POLICY)
         yield _curve(value)
         yield _each_judge(value, at, CORRECTED)
-    if pairwise and value["models"]:
-        yield _models(value)
+    yield from list_model_cards(value)
     if any(rater["kind"] == "human" for rater in value["raters"]):
         yield _together(value)
         yield _people(value)
     yield _flow(value)
+    if value["split"]["part"] != "all":
+        yield _held_out(value)
     if value["pairs"]:
         yield _pairs(value)
 
@@ -181,39 +185,28 @@ def _corrected(value: Value, judge: Value, of: str, name: str) -> str:
         ("people only", made["human_only"]),
         ("judge only (biased)", made["judge_only"]),
     ]
-    chart = corrected_chart(judge, value["kind"] == "pairwise", NARROW)
-    return show_figure(name, chart, show_estimates("Corrected", rows), of)
-
-
-def _models(value: Value) -> str:
-    source = "people" if value["models"][0]["source"] == "humans" else value["models"][0]["source"]
-    heads = [
-        ("model", ""),
-        ("n", ""),
-        ("WB-Reward", "Mean reward: 1 a strong win, 0.5 a slight one, 0 a tie, and negative for losses"),
-        ("win rate", "A tie is half a win"),
-        ("strength", "Bradley–Terry: the log odds of winning against the mean model"),
-        ("rank", "Interval of ranks"),
-    ]
-    rows = [
-        cell(f"<bdi>{escape(model['name'])}</bdi>")
-        + cell(str(model["n"]))
-        + estimate_cell(model["wb_reward"])
-        + estimate_cell(model["win_rate"], percent=True)
-        + estimate_cell(model["bradley_terry"])
-        + cell("–".join(map(str, model["bradley_terry"].get("rank") or ())) or show_dash("no strength, no rank"))
+    if "rogan_gladen" in made:
+        rows.append(("by the judge's errors (Rogan–Gladen)", made["rogan_gladen"]))
+    by_model = [
+        (f"<bdi>{escape(model['name'])}</bdi>: {told}", model["by"][judge["name"]][key])
         for model in value["models"]
+        for key, told in (("corrected_win_rate", made["of"].split(" of ")[0]), ("corrected_wb_reward", "WB-Reward"))
+        if key in model["by"].get(judge["name"], {})
     ]
-    table = show_cells("Models", heads, rows)
-    meant = f"How strong each model is by the verdicts of {source}, from who beat whom; ranks with their intervals."
-    if all(model["bradley_terry"]["value"] is None for model in value["models"]):
-        return show_card("models", "Models (Bradley–Terry)", meant, show_listing("models", table))
-    return show_card(
-        "models",
-        "Models (Bradley–Terry)",
-        meant,
-        show_figure("models", strength_chart(value["models"], NARROW), table),
-    )
+    table = show_estimates("Corrected", [*rows, *by_model])
+    if made["value"] is None:
+        why = made.get("why") or "undefined"
+        return f"<div{of}>{show_hint(f'There is no corrected number: {why}.')}{show_listing(name, table)}</div>"
+    chart = corrected_chart(judge, value["kind"] == "pairwise", NARROW)
+    return f'<div{of}>{show_figure(name, chart, table)}<p class="meant">{escape(_assumed(made))}</p></div>'
+
+
+def _assumed(made: Value) -> str:
+    """Return what a corrected number is made of and rests on."""
+    equal = "" if made["selection"] == "random" else f", as much as {made['effective']:.0f} of equal chance"
+    worth = "" if made["gain"] is None else f" Together with the judge, a label is worth {made['gain']:.2f}."
+    without = count(made["unlabelled"], "item")
+    return f"{count(made['labelled'], 'label')}{equal}, {without} without.{worth} Assumed: {made['assumption']}."
 
 
 def _together(value: Value) -> str:
@@ -222,10 +215,17 @@ def _together(value: Value) -> str:
         "alpha_nominal": "Krippendorff's alpha, nominal",
         "fleiss_kappa": "Fleiss' kappa",
         "ac1": "Gwet's AC1",
+        "fleiss_kappa_pairs": "Fleiss' kappa, every pair of ratings alike",
+        "ac2": "Gwet's AC2",
+        "alpha_interval": "Krippendorff's alpha, interval",
         "mean_kappa": "mean of pairwise kappas",
+        "mean_kappa_by_overlap": "the same, weighted by common items",
+        "alpha_two_way": "alpha, ordinal, other raters drawn too",
     }
     group = value["groups"]["humans"]
-    table = show_estimates("People together", [(escape(told), group[key]) for key, told in names.items()])
+    rows = [(escape(told), group[key]) for key, told in names.items() if key in group]
+    rows += [(name.upper().replace("_", " "), made) for name, made in group.get("icc", {}).items()]
+    table = show_estimates("People together", rows)
     meant = (
         "How far all people agree with each other; 1 is perfect, 0 is what chance gives, missing labels are allowed."
     )
@@ -268,6 +268,32 @@ def _flow(value: Value) -> str:
     table = show_cells("Flow of counts", [("step", ""), ("count", "")], rows)
     meant = "How many items are left at each step, from all of them to those with both a judge's and a person's label."
     return show_card("flow", "From sampled to overlapping", meant, show_figure("flow", flow_chart(flow, NARROW), table))
+
+
+def _held_out(value: Value) -> str:
+    split = value["split"]
+    heads = [
+        ("judge", ""),
+        ("protocol", ""),
+        ("settings", "What reached the model besides the prompt; unknown where the verdicts came with a file"),
+        ("study", "Where it was tried: every study that asks the same questions counts"),
+    ]
+    rows = [
+        cell(show_rater("judge", one["judge"]), one["judge"])
+        + cell(f'<span title="{escape(one["protocol_hash"])}">{escape(one["protocol"])}</span>')
+        + cell("came with a file" if one["settings"] is None else f"<code>{escape(json.dumps(one['settings']))}</code>")
+        + cell(f"<bdi>{escape(', '.join(one['studies']))}</bdi>")
+        for one in split["tried"]
+    ]
+    sizes = split["items"]
+    meant = (
+        f"The numbers are of the {split['part']} part. The study's seed divides the questions: "
+        f"{count(sizes['development'], 'item')} to tune judges on, {count(sizes['test'], 'item')} for the test. "
+        "Whatever has a verdict on a test item is listed: of several variants the best looks better than it is."
+    )
+    title = f"Held out: {count(split['variants'], 'variant')} tried on the test part"
+    body = show_listing("held-out", show_cells("Tried on the test part", heads, rows)) if rows else ""
+    return show_card("held-out", title, meant, body)
 
 
 def _pairs(value: Value) -> str:

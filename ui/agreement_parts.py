@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exchange.sentences import told
+from exchange.grid import Table
+from exchange.sentences import Told, told
 from ui.display import escape
 
 SIGNS = {"human": "●", "judge": "◆"}
@@ -16,8 +17,8 @@ def show_number(made: Mapping[str, Any], *, percent: bool = False) -> str:
     why = made.get("why") or ""
     if made["value"] is None:
         return show_dash(why or "undefined")
-    shown = escape(told(dict(made), percent=percent))
-    return f'<span title="{escape(why)}">{shown}</span>' if why else shown
+    about = "; ".join(part for part in (f"n = {made['n']:,}" if "n" in made else "", why) if part)
+    return f'<span title="{escape(about)}">{escape(told(dict(made), percent=percent))}</span>'
 
 
 def show_dash(why: str) -> str:
@@ -55,6 +56,19 @@ def show_cells(name: str, heads: Sequence[tuple[str, str]], rows: Sequence[str],
         f'<div class="table" role="region" aria-label="{escape(name)}" tabindex="0"><table><thead><tr>{titles}</tr>'
         f"</thead><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table></div>"
     )
+
+
+def show_texts(name: str, table: Table) -> str:
+    """Return a table of the report as the page has it, its dashes with their reasons, to be taken away as CSV."""
+
+    def shown(text: str) -> str:
+        why = text.why if isinstance(text, Told) else ""
+        if text == "–":
+            return cell(show_dash(why or "undefined"))
+        return cell(f'<span title="{escape(why)}">{escape(text)}</span>' if why else f"<bdi>{escape(text)}</bdi>")
+
+    rows = ["".join(map(shown, row)) for row in table.rows]
+    return show_listing(name, show_cells(table.title, [(head, "") for head in table.head], rows))
 
 
 def show_estimates(name: str, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> str:

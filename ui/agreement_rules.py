@@ -46,12 +46,23 @@ CHOICES = (
     Choice("consensus", "People's consensus", {"majority": "majority", "dawid-skene": "Dawid–Skene"}),
     Choice("undecided", "Without a majority", {"missing": "left out", "tie": "a tie"}),
 )
+TWO_WAY = Choice(
+    "two_way", "Intervals of alpha", {"no": "for these raters", "yes": "other raters drawn too (8 or more)"}
+)
+PART = Choice(
+    "part",
+    "Part of the items",
+    {"all": "all of them", "development": "development, to tune on", "test": "test, held out"},
+)
 NUMBERS = {
     "length_k": ("Length rule K", "none", "A judge's slight win becomes a tie if the winner is longer by more"),
     "epsilon": ("Margin ε", "0.2", "What the judge's cheapness is worth in the alternative annotator test"),
     "resamples": ("Resamples", "2000", "How many resamples make an interval"),
     "seed": ("Seed", "0", "The seed of the resamples"),
+    "test_share": ("Test share", "0.5", "The share of questions that the test part holds out"),
 }
+
+OTHERS = ("cluster", "chosen", "scores", "two_way", "tag", "model", "annotators", "since", "until")
 
 
 def words_of(request: gr.Request) -> dict[str, list[str]]:
@@ -86,12 +97,17 @@ def read_rules(words: Words) -> Options:
         epsilon=_number(words, "epsilon", USUAL.epsilon) or 0.0,
         seed=_whole(words, "seed", USUAL.seed),
         resamples=_whole(words, "resamples", USUAL.resamples, MOST_RESAMPLES),
+        two_way=_one_of(words, "two_way", tuple(TWO_WAY.values), "no") == "yes",
+        scores=only(words, "scores") or USUAL.scores,
+        chosen=only(words, "chosen") or USUAL.chosen,
         filters=Filters(
             _several(words, "tag"),
             _several(words, "model"),
             _several(words, "annotators"),
             _moment(words, "since"),
             _moment(words, "until"),
+            _one_of(words, "part", tuple(PART.values), USUAL.filters.part),
+            _number(words, "test_share", None) or USUAL.filters.test_share,
         ),
     )
 
@@ -135,7 +151,7 @@ def _moment(words: Words, name: Literal["since", "until"]) -> datetime | None:
 
 def show_rules(words: Words, choices: Choices) -> str:
     """Return the folded form; in its head stands how many rules differ from the usual ones."""
-    named = [*(choice.name for choice in CHOICES), *NUMBERS, "cluster", "tag", "model", "annotators", "since", "until"]
+    named = [*(choice.name for choice in (*CHOICES, PART)), *NUMBERS, *OTHERS]
     changed = sum(bool(only(words, name)) for name in named)
     told = f" · {changed} set" if changed else ""
     boxes = [
@@ -151,11 +167,16 @@ def show_rules(words: Words, choices: Choices) -> str:
             ("until", "until before", "The day after the last, UTC"),
         )
     )
+    numbers = "".join(_input(name, words) for name in NUMBERS)
+    part = _select(PART, words, USUAL.filters.part)
+    chosen = _select(TWO_WAY, words, "no") + "".join(
+        _select(choice, words, getattr(USUAL, choice.name)) for choice in CHOICES
+    )
     return (
         f'<details class="rules"><summary>Filters and rules{told}</summary><form>'
-        f'<div class="boxes">{"".join(boxes)}</div><div class="fields-row">{days}</div>'
-        f'<div class="fields-row">{"".join(_select(choice, words) for choice in CHOICES)}</div>'
-        f'<div class="fields-row">{"".join(_input(name, words) for name in NUMBERS)}{_cluster(words)}</div>'
+        f'<div class="boxes">{"".join(boxes)}</div><div class="fields-row">{days}{part}</div>'
+        f'<div class="fields-row">{chosen}</div>'
+        f'<div class="fields-row">{numbers}{_cluster(words)}{_chosen(words)}{_scores(words)}</div>'
         '<p class="actions"><button type="submit" class="primary">Apply</button>'
         '<button type="button" data-clear>Clear all</button></p></form></details>'
     )
@@ -173,8 +194,7 @@ def _boxes(title: str, name: str, known: Sequence[str], words: Words) -> str:
     return f'<fieldset><legend>{title}</legend><div class="choices" tabindex="0">{entries}</div></fieldset>'
 
 
-def _select(choice: Choice, words: Words) -> str:
-    usual = getattr(USUAL, choice.name)
+def _select(choice: Choice, words: Words, usual: str) -> str:
     chosen = only(words, choice.name) or usual
     entries = "".join(
         f'<option value="{value}"{" selected" if value == chosen else ""}>{escape(told)}</option>'
@@ -197,4 +217,21 @@ def _cluster(words: Words) -> str:
         f'<label title="{tip}">Resample by <input name="cluster" size="14" list="clusters" placeholder="item" '
         f'value="{escape(only(words, "cluster"))}"></label>'
         '<datalist id="clusters"><option value="item"><option value="prompt"></datalist>'
+    )
+
+
+def _chosen(words: Words) -> str:
+    tip = "How the labelled items were chosen: random, doubt (the judge's), or the field with each item's chance"
+    return (
+        f'<label title="{tip}">Labelled items chosen <input name="chosen" size="14" list="chosen-by" '
+        f'placeholder="random" value="{escape(only(words, "chosen"))}"></label>'
+        '<datalist id="chosen-by"><option value="random"><option value="doubt"></datalist>'
+    )
+
+
+def _scores(words: Words) -> str:
+    tip = "The name of a study of scores (1 to 5) on the same responses, to check preferences against"
+    return (
+        f'<label title="{tip}">Scores to check against <input name="scores" size="14" placeholder="no study" '
+        f'value="{escape(only(words, "scores"))}"></label>'
     )

@@ -95,6 +95,19 @@ def cover_corrected(n: int, pool: int, trials: int) -> tuple[float, float]:
     return results[0], results[1]
 
 
+def cover_weighted(items: int, trials: int) -> float:
+    """Return the coverage of the corrected win rate where a label's chance depends on a judge that is biased."""
+
+    def draw(rng: np.random.Generator, _: int) -> Estimate:
+        human = (rng.random(items) < 0.5).astype(float)
+        judge = np.where(rng.random(items) < 0.75, human, 1.0)
+        chance = np.where(judge > 0, 0.06, 0.18)
+        seen = np.where(rng.random(items) < chance, human, np.nan)
+        return correct_mean(Sample(seen, judge, chance), "known chances").corrected
+
+    return coverage(0.5, draw, trials)
+
+
 def cover_gap(kind: str, trials: int, resamples: int = 400) -> tuple[float, float, float]:
     """Return, for a judge who is just one more human, how often the gap's interval holds 0, and its mean and error."""
     values = []
@@ -158,6 +171,7 @@ def table(trials: int, resamples: int) -> list[tuple[str, str, float]]:
         ("gap to the human ceiling, scores", "percentile, joint", cover_gap("scores", trials, resamples)[0]),
         ("order effect", "BCa", cover_order_effect(300, trials, resamples)),
         ("corrected win rate, 300 labels of 3,300", "normal", cover_corrected(300, 3000, trials)[0]),
+        ("corrected win rate, 330 labels of known chances", "normal", cover_weighted(3300, trials)),
     ]
 
 

@@ -32,12 +32,8 @@ def test_rules_for_two_orders(five_way):
     assert found["drop"].left_out == {"missing": 1, "one_order": 2, "orders_differ": 3}
     assert found["mean"].codes.tolist() == [4, 3, 2, -1, -1, 2, -1]
     assert found["first"].codes.tolist() == first.tolist()
-    assert combine.mean_of_orders(first, second, five_way)[:3].tolist() == [1.0, 0.75, 0.0]
     two = Categories((-1.0, 1.0))
     assert combine.combine_orders([0, 1], [1, 1], two).codes.tolist() == [-1, 1]
-    codes, shown, item = combine.list_both_orders(first, second)
-    assert codes.size == shown.size == item.size == 14
-    assert shown.sum() == 7
 
 
 def test_levels(five_way, three_way):
@@ -82,7 +78,8 @@ def test_swapping_all_orders_negates_the_effect(seed, n):
     assert one.p == two.p
     fair = one.estimates["fairness"].value
     assert (fair is None) == (one.p is None)
-    codes, shown, item = combine.list_both_orders(np.where(seen, first, -1), np.where(seen, second, -1))
+    item, shown = np.tile(np.arange(first.size), 2), np.repeat([1, 0], first.size)
+    codes = np.concatenate([np.where(seen, side, -1) for side in (first, second)])
     single = position.measure_first_position((codes, shown), FIVE, ONCE, item)
     assert single.order_effect.value == pytest.approx(gap.mean(), abs=1e-9)
 

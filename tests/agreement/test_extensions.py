@@ -213,6 +213,21 @@ def test_a_corrected_mean_is_that_of_ppi_python(seed):
 
 
 @given(st.integers(0, 10_000))
+def test_a_weighted_correction_is_that_of_ppi_python(seed):
+    rng = np.random.default_rng(seed)
+    human = rng.choice([1.0, 2.0, 3.0, 4.0, 5.0], 300)
+    judge = np.where(rng.random(300) < 0.6, human, 5.0)
+    chance = rng.uniform(0.1, 1.0, 300)
+    labelled = rng.random(300) < chance
+    found = correct_mean(Sample(np.where(labelled, human, np.nan), judge, chance), "known chances")
+    # The package takes the labelled items' predictions and all items' predictions as two samples.
+    theirs = ppi_mean_pointestimate(human[labelled], judge[labelled], judge, lam=found.weight, w=1 / chance[labelled])
+    assert found.corrected.value == pytest.approx(float(np.ravel(theirs)[0]), abs=1e-9)
+    alone = ppi_mean_pointestimate(human[labelled], judge[labelled], judge, lam=0, w=1 / chance[labelled])
+    assert found.human_only.value == pytest.approx(float(np.ravel(alone)[0]), abs=1e-9)
+
+
+@given(st.integers(0, 10_000))
 def test_the_length_rule_on_labels_is_the_one_on_rewards(seed):
     from agreement.categories import Categories
 

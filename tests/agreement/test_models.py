@@ -112,13 +112,11 @@ def test_length_rule(five_way, quick):
     assert values[:6].tolist() == [0.0, 0.5, 1.0, 0.0, -1.0, 0.0]
     assert np.isnan(values[6])
     assert made == 2
-    off = wildbench.measure_reward(codes, lengths, five_way, resampling=(quick, None))
-    assert off.reward.value == pytest.approx(0.5 / 6)
-    assert off.over_all_rows == pytest.approx(0.5 / 7)
-    assert (off.made_ties, off.missing) == (0, 1)
-    curve = wildbench.reward_curve(codes, lengths, five_way, (quick, None))
-    assert [one.length_k for one in curve] == list(wildbench.LENGTH_RULES)
-    assert curve[-1].reward.value == off.reward.value
+    off = wildbench.estimate_mean(wildbench.reward_values(codes, lengths, five_way)[0], quick)
+    assert (off.value, off.n) == (pytest.approx(0.5 / 6), 6)
+    clustered = wildbench.estimate_mean(values, quick, np.arange(7))
+    plain = wildbench.estimate_mean(values, quick)
+    assert clustered.value == pytest.approx(plain.value)
     edge, _ = wildbench.reward_values([3], ([600], [100]), five_way, 500)
     assert edge.tolist() == [0.5]  # longer by exactly K is not longer by more than K
 
@@ -128,21 +126,30 @@ def test_task_groups(quick):
     assert set(wildbench.TASK_GROUPS.values()) == set(wildbench.GROUP_WEIGHTS)
     values = [1.0, 0.0, 0.5, np.nan, 0.25]
     tags = [["Math", "Data Analysis"], ["Math", "Coding & Debugging"], ["Editing"], ["Editing"], ["unheard of"]]
-    found = wildbench.measure_by_task(values, tags, quick)
-    assert found.groups["Math & Data Analysis"].value == 0.5
-    assert found.groups["Coding & Debugging"].value == 0
-    assert found.groups["Creative Tasks"].value == 0.5
-    assert found.groups["Planning & Reasoning"].value is None
-    assert found.macro.value == pytest.approx((0.5 * 1.0 + 0 * 1.25 + 0.5 * 0.5) / 2.75)
-    assert wildbench.measure_by_task([1.0], [["?"]], quick).macro.value is None
+    weights = np.array(list(wildbench.GROUP_WEIGHTS.values()))
+    found = wildbench.average_groups(np.array(values), wildbench.find_tasks(tags), weights, quick)
+    groups = dict(zip(wildbench.GROUP_WEIGHTS, found.groups, strict=True))
+    assert groups["Math & Data Analysis"].value == 0.5
+    assert groups["Coding & Debugging"].value == 0
+    assert groups["Creative Tasks"].value == 0.5
+    assert groups["Planning & Reasoning"].value is None
+    assert found.average.value == pytest.approx((0.5 * 1.0 + 0 * 1.25 + 0.5 * 0.5) / 2.75)
+    assert found.average.n == 3
+    nobody = wildbench.average_groups(np.ones(1), wildbench.find_tasks([["?"]]), weights, quick)
+    assert nobody.average.value is None
 
 
 def test_wb_score_and_mix(quick):
     made = wildbench.wb_score([5, 7, 9, np.nan], quick)
     assert made.value == pytest.approx(4)
     assert wildbench.wb_score([np.nan], quick).value is None
-    assert wildbench.average_baselines([made, made]).value == pytest.approx(4)
-    assert wildbench.average_baselines([made, wildbench.wb_score([np.nan])]).value is None
+    values, opponent = np.array([1.0, 1.0, 0.5, 0.0, np.nan, 1.0]), np.array([0, 0, 2, 2, 2, -1])
+    against, mix = wildbench.average_baselines(values, opponent, quick)
+    assert {name: made.value for name, made in against.items()} == {0: 1.0, 2: 0.25}
+    assert mix.value == pytest.approx(0.625)
+    _, missing = wildbench.average_baselines(values, np.array([0, 0, 0, 0, 1, -1]), quick)
+    assert missing.why == "1 of 2 baselines are missing"
+    assert wildbench.average_baselines(values, np.full(6, -1), quick)[1].value is None
 
 
 def test_corrected_mean_is_the_formula():
@@ -168,7 +175,10 @@ def test_corrected_mean_is_the_formula():
     single = correct_mean(Sample(hidden, judge, cluster=np.arange(450)))
     assert single.corrected.low == pytest.approx(found.corrected.low, abs=1e-3)
     weighted = correct_mean(Sample(hidden, judge, chance=np.full(450, 0.3)), "known chances")
-    assert weighted.corrected.value == pytest.approx(value)
+    # With equal chances both ways of taking the judge's mean are the same but for how the best weight is estimated.
+    assert weighted.corrected.value == pytest.approx(value, abs=1e-3)
+    assert weighted.corrected.high - weighted.corrected.low == pytest.approx(2 * half, rel=0.02)
+    assert (found.effective, weighted.effective) == pytest.approx((150, 150))
     doubled = Sample(np.tile(hidden, 2), np.tile(judge, 2), cluster=np.tile(np.arange(450), 2))
     twice = correct_mean(doubled).corrected
     assert twice.high - twice.low == pytest.approx(found.corrected.high - found.corrected.low, rel=0.02)
@@ -180,9 +190,30 @@ def test_design_weights_undo_selection():
     judge = np.where(rng.random(40_000) < 0.8, human, 1 - human)
     chance = np.where(human > 0, 0.4, 0.1)
     seen = np.where(rng.random(40_000) < chance, human, np.nan)
-    right = correct_mean(Sample(seen, judge, chance), "known chances")
+    right, wrong = correct_mean(Sample(seen, judge, chance), "known chances"), correct_mean(Sample(seen, judge))
     assert right.human_only.value == pytest.approx(0.3, abs=0.02)
-    assert correct_mean(Sample(seen, judge)).human_only.value > 0.5
+    assert wrong.human_only.value > 0.5
+    # What is left unlabelled is no random rest either: the judge's mean has to be that over all items.
+    assert right.corrected.low < 0.3 < right.corrected.high
+    assert not wrong.corrected.low < 0.3 < wrong.corrected.high
+    assert right.gain > 1
+    assert right.effective < right.labelled
+    assert right.corrected.high - right.corrected.low < right.human_only.high - right.human_only.low
+
+
+def test_a_weighted_correction_over_prompts_counts_each_prompt_once():
+    rng = np.random.default_rng(2)
+    human = rng.choice([-1.0, -0.5, 0.0, 0.5, 1.0], 300)
+    judge = np.where(rng.random(300) < 0.7, human, 1.0)
+    chance = rng.uniform(0.2, 0.9, 300)
+    seen = np.where(rng.random(300) < chance, human, np.nan)
+    once = correct_mean(Sample(seen, judge, chance, np.arange(300)), "known chances").corrected
+    plain = correct_mean(Sample(seen, judge, chance), "known chances").corrected
+    assert (once.low, once.high) == pytest.approx((plain.low, plain.high), abs=1e-3)
+    three = Sample(*(np.tile(part, 3) for part in (seen, judge, chance, np.arange(300))))
+    thrice = correct_mean(three, "known chances").corrected
+    assert thrice.value == pytest.approx(once.value)
+    assert thrice.high - thrice.low == pytest.approx(once.high - once.low, rel=0.02)
 
 
 def test_corrected_mean_refuses():
@@ -191,6 +222,9 @@ def test_corrected_mean_refuses():
         correct_mean(Sample(human, judge), "judge's doubt"),
         correct_mean(Sample(human, judge), "known chances"),
         correct_mean(Sample(np.full(3, np.nan), judge)),
+        correct_mean(Sample(human, judge, np.array([0.5, 0.0, 1.0])), "known chances"),
+        correct_mean(Sample(human, judge, np.array([0.5, np.nan, 1.0])), "known chances"),
+        correct_mean(Sample(human, judge, np.array([0.5, 1.5, 1.0])), "known chances"),
     ):
         assert found.corrected.value is None
         assert found.corrected.why

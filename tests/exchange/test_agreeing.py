@@ -3,54 +3,26 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from small_studies import EDGES, LABELS, check_estimates, human, item, judged, label_of, many, put
 
 import app
 from exchange.agreeing import agree, list_cell, list_disagreements
 from exchange.importing import ImportRequest, import_files
 from exchange.panel import Options
 from exchange.report import write_report
-from exchange.tables import tell_all
 from judge.domain import InputError
-from judge.protocol import find_protocol, load_protocol
+from judge.protocol import load_protocol
 from storage.ratings import Filters
 from storage.store import Store
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
-LABELS = ("A++", "A+", "A=B", "B+", "B++")
 QUICK = Options(resamples=200)
-PAIR = {"a", "b", "n", "exact", "kappa", "kappa_linear", "kappa_quadratic", "ac1", "ac2", "confusion"}
-PAIR |= {"spearman", "kendall", "pearson", "mae", "bias"}
-JUDGE = {"name", "vs_consensus", "leave_one_out", "human_ceiling", "swap_consistency", "first_position_rate"}
-JUDGE |= {"longer_preferred_rate", "alt_test", "corrected_win_rate", "left_out"}
-
-
-def human(name: str, label: str, **more: Any) -> dict[str, Any]:
-    return {"rater": name, "kind": "human", "label": label, **more}
-
-
-def judged(label: str | None, order: str = "AB", name: str = "j", **more: Any) -> dict[str, Any]:
-    status = more.pop("status", "ok" if label else "unreadable")
-    return {"rater": name, "kind": "judge", "label": label, "order": order, "status": status, **more}
-
-
-def item(number: int, verdicts: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-    found = {"id": f"q{number}", "instruction": f"Question {number}?", "response_a": "left " * (number % 5 + 1)}
-    return {**found, "response_b": "right answer", "model_a": "m1", "model_b": "m2", "verdicts": verdicts, **more}
-
-
-def many(make: Callable[[int], list[dict[str, Any]]], count: int = 12) -> list[dict[str, Any]]:
-    return [item(number, make(number)) for number in range(count)]
-
-
-def label_of(number: int) -> str:
-    return LABELS[number * 7 % 5]
 
 
 @pytest.fixture
@@ -72,108 +44,6 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened = Store.open(f"sqlite:///{tmp_path / 'accord.db'}")
     yield opened
     opened.close()
-
-
-def put(
-    store: Store, folder: Path, items: list[dict[str, Any]], study: str = "s", protocol: str = "wildbench-pairwise"
-) -> str:
-    path = folder / f"{study}.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in items), encoding="utf-8")
-    import_files(store, ImportRequest([str(path)], study, find_protocol(protocol)), lambda _: None)
-    return study
-
-
-EDGES: dict[str, list[dict[str, Any]]] = {
-    "constant raters": many(
-        lambda n: [human("ana", "A+"), human("ben", label_of(n)), judged("A+"), judged("A+", "BA")]
-    ),
-    "one category": many(lambda n: [human("ana", "A+"), human("ben", "A+"), judged("A+"), judged("A+", "BA")]),
-    "no overlap": [*many(lambda n: [human("ana", label_of(n))], 6), *[item(n, [judged("A+")]) for n in range(6, 12)]],
-    "one item": many(lambda n: [human("ana", "A+"), human("ben", "B+"), judged("A++"), judged("A+", "BA")], 1),
-    "all ties": many(lambda n: [human("ana", "A=B"), human("ben", "A=B"), judged("A=B"), judged("A=B", "BA")]),
-    "all unreadable": many(lambda n: [human("ana", label_of(n)), human("ben", label_of(n + 1)), judged(None)]),
-    "a judge with one order": many(
-        lambda n: [human("ana", label_of(n)), human("ben", label_of(n)), judged(label_of(n + 1))]
-    ),
-    "two raters only": many(lambda n: [human("ana", label_of(n)), human("ben", label_of(n + n % 2))]),
-    "disconnected models": [
-        item(n, [human("ana", "A+"), judged("A+")], model_a=f"m{2 * (n % 2)}", model_b=f"m{2 * (n % 2) + 1}")
-        for n in range(12)
-    ],
-    "no humans": many(lambda n: [judged(label_of(n)), judged(label_of(n), "BA")]),
-    "no judges": many(lambda n: [human("ana", label_of(n)), human("ben", label_of(n)), human("eva", label_of(n + 1))]),
-    "no verdicts": many(lambda n: []),
-    "responses without text": [
-        item(n, [human("ana", "A+"), judged("B+")], response_a="", response_b="") for n in range(3)
-    ],
-}
-
-
-def estimates_in(value: Any, where: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    if isinstance(value, dict):
-        if {"value", "low", "high"} <= value.keys():
-            yield where, value
-        for key, found in value.items():
-            yield from estimates_in(found, f"{where}.{key}")
-    elif isinstance(value, list):
-        for at, found in enumerate(value):
-            yield from estimates_in(found, f"{where}[{at}]")
-
-
-def check_estimates(value: dict[str, Any]) -> None:
-    for where, made in estimates_in(value):
-        if made["value"] is None:
-            assert made.get("why"), f"{where} is undefined without a reason"
-            assert (made["low"], made["high"]) == (None, None)
-        else:
-            assert math.isfinite(made["value"])
-            assert made["low"] is not None or made.get("why"), f"{where} has no interval and no reason"
-
-
-@pytest.mark.parametrize("name", EDGES)
-def test_edges_give_reasons_and_never_a_crash(name: str, store: Store, tmp_path: Path, command) -> None:
-    put(store, tmp_path, EDGES[name])
-    done = command("agreement", "--study", "s", "--json", "--resamples", 200)
-    assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode()
-    value = json.loads(done.stdout, parse_constant=lambda text: pytest.fail(f"{text} is not JSON"))
-    check_estimates(value)
-    assert value["sentence"]
-    assert all(pair.keys() >= PAIR for pair in value["pairs"])
-    assert all(judge.keys() >= JUDGE for judge in value["judges"])
-    assert "<svg" in write_report(value)
-    assert value["sentence"] in tell_all(value)
-
-
-EDGE_REASONS = {
-    "one category": lambda v: (
-        v["pairs"][0]["kappa"]["value"] is None and v["groups"]["humans"]["alpha_ordinal"]["value"] is None
-    ),
-    "constant raters": lambda v: any("zero variance" in w for w in v["pairs"][0]["kappa"]["warnings"]),
-    "no overlap": lambda v: "no item in common" in v["sentence"] and v["flow"]["overlapping"] == 0,
-    "all unreadable": lambda v: (
-        v["judges"][0]["left_out"]["unreadable"] == 12 and v["judges"][0]["vs_consensus"]["n"] == 0
-    ),
-    "a judge with one order": lambda v: "one order only" in v["judges"][0]["swap_consistency"]["why"],
-    "two raters only": lambda v: v["judges"] == [] and v["groups"]["humans"]["raters"] == 2,
-    "disconnected models": lambda v: "groups not joined" in v["models"][0]["bradley_terry"]["why"],
-    "no humans": lambda v: v["judges"][0]["vs_consensus"]["kappa"]["why"] == "no person has given a verdict",
-    "no verdicts": lambda v: v["raters"] == [] and "no verdict yet" in v["sentence"],
-}
-
-
-@pytest.mark.parametrize("name", EDGE_REASONS)
-def test_edges_say_what_is_the_matter(name: str, store: Store, tmp_path: Path) -> None:
-    assert EDGE_REASONS[name](agree(store, put(store, tmp_path, EDGES[name]), QUICK))
-
-
-def test_a_study_without_items_has_no_numbers(store: Store) -> None:
-    from judge.domain import Study
-
-    store.create_study(Study("empty", find_protocol("wildbench-pairwise").version))
-    value = agree(store, "empty", QUICK)
-    assert (value["items"], value["pairs"], value["models"]) == (0, [], [])
-    check_estimates(value)
-    write_report(value)
 
 
 @pytest.fixture(scope="module")
@@ -396,23 +266,6 @@ def test_scores_have_their_own_statistics(store: Store, tmp_path: Path) -> None:
     write_report(value)
     with pytest.raises(InputError, match="three or two levels"):
         agree(store, "s", Options(levels="3"))
-
-
-def test_scores_are_checked_against_preferences(store: Store, tmp_path: Path, command) -> None:
-    pairs = many(lambda n: [human("ana", label_of(n)), judged("A+")], 30)
-    put(store, tmp_path, pairs)
-    values = {"A++": (5, 1), "A+": (4, 3), "A=B": (3, 3), "B+": (2, 3), "B++": (1, 5)}
-    scored = [
-        {"id": f"q{n}/{side}", "instruction": "Q", "response": "x", "rubric": "helpfulness", "cluster": f"q{n}",
-         "verdicts": [human("ana", str(values[label_of(n)][at]))]}
-        for n in range(30) for at, side in enumerate("ab")
-    ]  # fmt: skip
-    put(store, tmp_path, scored, "scores", "prometheus-direct-no-reference")
-    done = command("agreement", "--study", "s", "--scores", "scores", "--json", "--resamples", 200)
-    people = json.loads(done.stdout)["cross_scale"]["raters"][0]
-    assert (people["rater"], people["n"], people["exact"]["value"]) == ("humans", 30, 1.0)
-    assert people["values_spearman"]["value"] > 0.9
-    assert command("agreement", "--study", "s", "--scores", "s").returncode == 2
 
 
 def test_wrong_calls_say_what_to_do(store: Store, tmp_path: Path, command) -> None:

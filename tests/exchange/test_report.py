@@ -10,9 +10,10 @@ import pytest
 
 from exchange.agreeing import agree
 from exchange.charts import Row, confusion_chart, interval_chart
+from exchange.grid import Table, as_latex, as_markdown
 from exchange.panel import Options
 from exchange.report import list_charts, write_report
-from exchange.tables import Table, as_latex, as_markdown, list_tables
+from exchange.tables import list_tables
 from judge.domain import GivenVerdict, Item, Turn
 from storage.imports import prepare
 

@@ -135,6 +135,7 @@ def test_an_address_names_the_same_rules_as_the_command_line():
     words = read_words(
         "?study=s&levels=3&combine=drop&consensus=dawid-skene&undecided=tie&length_k=50&epsilon=0.1&cluster=prompt"
         "&seed=7&resamples=300&tag=x&tag=y&model=m&annotators=ana&since=2026-01-02&until=2026-02-03T04:05:06"
+        "&chosen=weight&part=test&test_share=0.3"
     )
     rules = read_rules(words)
     assert rules.as_dict() == {
@@ -147,12 +148,15 @@ def test_an_address_names_the_same_rules_as_the_command_line():
         "epsilon": 0.1,
         "two_way": False,
         "scores": None,
+        "chosen": "weight",
         "filters": {
             "tags": ["x", "y"],
             "models": ["m"],
             "annotators": ["ana"],
             "since": "2026-01-02T00:00:00+00:00",
             "until": "2026-02-03T04:05:06+00:00",
+            "part": "test",
+            "test_share": 0.3,
         },
     }
     assert (rules.seed, rules.resamples) == (7, 300)

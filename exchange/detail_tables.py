@@ -1,0 +1,149 @@
+"""Judges and people looked at closely, as tables: counted otherwise, by order, as scores, by domain, across scales."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exchange.grid import Table
+from exchange.sentences import Told, told
+
+
+def list_detail_tables(value: dict[str, Any]) -> tuple[Table, ...]:
+    """Return the tables that look closer."""
+    found = (
+        tabulate_otherwise(value),
+        tabulate_orders(value),
+        tabulate_scores(value),
+        tabulate_domains(value),
+        tabulate_ranks(value),
+        tabulate_scales(value),
+    )
+    return tuple(table for table in found if table.rows)
+
+
+def tabulate_otherwise(value: dict[str, Any]) -> Table:
+    """Return judges against the consensus in the statistics that the first table has no room for."""
+    shares = {
+        "three_way": "same side or tie",
+        "without_ties": "where neither says tie",
+        "tie_coverage": "share of those items",
+        "judge_decisive": "where people decide",
+        "within_one": "within one label",
+    }
+    numbers = {
+        "kappa_linear": "linear kappa",
+        "ac2": "AC2",
+        "scott_pi": "Scott's pi",
+        "pabak": "PABAK",
+        "prevalence_index": "prevalence",
+        "bias_index": "bias",
+    }
+    known = [judge for judge in value["judges"] if judge["vs_consensus"]["n"]]
+    first = known[0]["vs_consensus"] if known else {}
+    kept = [key for key in (*shares, *numbers) if key in first]
+    rows = [
+        [
+            f"◆ {judge['name']}",
+            str(judge["vs_consensus"]["n"]),
+            *(told(judge["vs_consensus"][key], percent=key in shares) for key in kept),
+        ]
+        for judge in known
+    ]
+    named = shares | numbers
+    return Table("Judges against the consensus, counted otherwise", ["judge", "n", *(named[key] for key in kept)], rows)
+
+
+def tabulate_orders(value: dict[str, Any]) -> Table:
+    """Return what changes in a judge's verdicts when the sides change."""
+    shares = {
+        "consistency": "same label",
+        "consistency_three_way": "same side or tie",
+        "joint": "right in both orders",
+        "accuracy_ab": "right in order AB",
+        "accuracy_ba": "right in order BA",
+    }
+    head = ["judge", "n", *shares.values(), "kappa", "order effect", "fairness", "moved to first, second", "p"]
+    rows = []
+    for judge in value["judges"] if value["kind"] == "pairwise" else ():
+        swap = judge["swap"]
+        moved = [swap[f"hard_{place}"] + swap[f"soft_{place}"] for place in ("first", "second")]
+        rows.append(
+            [
+                f"◆ {judge['name']}",
+                str(swap["n"]),
+                *(told(swap[key], percent=True) for key in shares),
+                *(told(swap[key]) for key in ("kappa", "order_effect", "fairness")),
+                f"{moved[0]}, {moved[1]}",
+                chance(swap["p"], "no verdict moved"),
+            ]
+        )
+    return Table("A judge's two orders", head, rows)
+
+
+def chance(p: float | None, why: str) -> Told:
+    """Return a p-value for reading."""
+    return Told("–", why) if p is None else Told("< 0.001" if p < 0.001 else f"{p:.3f}")
+
+
+def tabulate_scores(value: dict[str, Any]) -> Table:
+    """Return a judge's scores against people's: over all items, within prompts, and between models."""
+    keys = {
+        "pearson": "Pearson",
+        "spearman": "Spearman",
+        "kendall": "Kendall tau-b",
+        "ccc": "Lin's concordance",
+        "mae": "MAE",
+        "rmse": "RMSE",
+        "bias": "bias",
+    }
+    known = [judge for judge in value["judges"] if value["kind"] == "direct" and judge["vs_consensus"]["n"]]
+    kept = [key for key in keys if known and key in known[0]["vs_consensus"]]
+    pooled = ["Spearman within prompts", "Spearman between models", "pairs ordered alike"]
+    rows = [
+        [
+            f"◆ {judge['name']}",
+            str(judge["vs_consensus"]["n"]),
+            *(told(judge["vs_consensus"][key]) for key in kept),
+            told(judge["vs_consensus"]["pooled"]["within_prompts"]),
+            told(judge["vs_consensus"]["pooled"]["between_models"]),
+            told(judge["vs_consensus"]["ranking_accuracy"], percent=True),
+        ]
+        for judge in known
+    ]
+    return Table("Scores of judges against the consensus", ["judge", "n", *(keys[key] for key in kept), *pooled], rows)
+
+
+def tabulate_domains(value: dict[str, Any]) -> Table:
+    """Return the alternative annotator test by the items' first tag, false discoveries controlled over all."""
+    rows = []
+    for judge in value["judges"]:
+        for found in judge["alt_test"]["domains"]:
+            rate = found["winning_rate"]
+            shown = Told("–", "no person has 30 items there with the judge and another person")
+            passes = shown if rate is None else "passes" if rate >= 0.5 else "fails"
+            rows.append([f"◆ {judge['name']}", found["domain"], shown if rate is None else f"{rate:.2f}", passes])
+    return Table("Alternative annotator test by first tag", ["judge", "tag", "ω", ""], rows)
+
+
+def tabulate_ranks(value: dict[str, Any]) -> Table:
+    """Return how far each judge ranks the models as people do."""
+    found = (value["ranking"] or {}).get("agreement", {})
+    rows = [[f"◆ {name}", told(made)] for name, made in found.items()]
+    return Table("Models ranked by judge and by people", ["judge", "Spearman of strengths"], rows)
+
+
+def tabulate_scales(value: dict[str, Any]) -> Table:
+    """Return whether scores and preferences tell the same story."""
+    scales = value.get("cross_scale", {"raters": (), "study": ""})
+    head = ["rater", "n", "left out", "same side or tie", "kappa", "Spearman", "Kendall tau-b"]
+    rows = [
+        [
+            "● people" if one["rater"] == "humans" else f"◆ {one['rater']}",
+            str(one["n"]),
+            str(one["left_out"]),
+            told(one["exact"], percent=True),
+            *(told(one[key]) for key in ("kappa", "values_spearman", "values_kendall")),
+        ]
+        for one in scales["raters"]
+    ]
+    return Table(f"Preferences against differences of scores ({scales['study']})", head, rows)

@@ -1,0 +1,105 @@
+"""What the verdicts say of the models, as tables: strengths, tasks, length rules, baselines, corrected numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exchange.grid import Table
+from exchange.sentences import Told, told
+
+
+def list_model_tables(value: dict[str, Any]) -> tuple[Table, ...]:
+    """Return the tables that speak of models."""
+    return _corrected_models(value), _strengths(value), tabulate_tasks(value), _curve(value), _baselines(value)
+
+
+def source_of(value: dict[str, Any]) -> str:
+    """Return who speaks of the models, for a title."""
+    found = value["models"][0]["source"] if value["models"] else "humans"
+    return "people" if found == "humans" else str(found)
+
+
+def length_rule(limit: float | None) -> str:
+    """Return the name of a length rule."""
+    return "no rule" if limit is None else f"K = {limit:g}"
+
+
+def tabulate_tasks(value: dict[str, Any]) -> Table:
+    """Return each model's mean in WildBench's task groups and their weighted macro average."""
+    what = "WB-Reward" if value["kind"] == "pairwise" else "mean score"
+    limit = value["options"]["length_k"]
+    ruled = f", {length_rule(limit)}" if limit is not None and value["kind"] == "pairwise" else ""
+    known = [model for model in value["models"] if model["tasks"]["groups"]]
+    groups = list(known[0]["tasks"]["groups"]) if known else []
+    rows = [
+        [
+            model["name"],
+            *(_with_count(model["tasks"]["groups"][name]) for name in groups),
+            _with_count(model["tasks"]["macro"]),
+        ]
+        for model in known
+    ]
+    title = f"{what} by task group{ruled}, by {source_of(value)}"
+    return Table(title, ["model", *groups, "weighted macro average"], rows)
+
+
+def _with_count(made: dict[str, Any]) -> Told:
+    shown = told(made)
+    return shown if made["value"] is None else Told(f"{shown} (n {made['n']})", shown.why)
+
+
+def _curve(value: dict[str, Any]) -> Table:
+    known = [model for model in value["models"] if model.get("length_curve")]
+    rules = [length_rule(point["length_k"]) for point in known[0]["length_curve"]] if known else []
+    rows = [[model["name"], *(told(point) for point in model["length_curve"])] for model in known]
+    return Table(f"WB-Reward by length rule, by {source_of(value)}", ["model", *rules], rows)
+
+
+def _baselines(value: dict[str, Any]) -> Table:
+    head = ["model", "against", "n", "WB-Reward"]
+    rows = []
+    for model in value["models"]:
+        against = model.get("baselines", {}).get("against", {})
+        if len(against) < 2:  # against one alone the table of models has it
+            continue
+        rows += [[model["name"], other, str(made["n"]), told(made)] for other, made in against.items()]
+        mix = model["baselines"]["mix"]
+        rows.append([model["name"], "mean of these", str(mix["n"]), told(mix)])
+    return Table(f"WB-Reward against each model, by {source_of(value)}", head, rows)
+
+
+def _corrected_models(value: dict[str, Any]) -> Table:
+    percent = value["kind"] == "pairwise"
+    head = ["judge", "model", "labels", "corrected", "people only", "judge only (biased)"]
+    rows = []
+    for judge in value["judges"]:
+        for model in value["models"]:
+            found = model["by"][judge["name"]]
+            made = found.get("corrected_win_rate")
+            if made:
+                shown = [told(part, percent=percent) for part in (made, made["human_only"], made["judge_only"])]
+                reward = [told(found["corrected_wb_reward"])] if percent else []
+                rows.append([f"◆ {judge['name']}", model["name"], str(made["labelled"]), *shown, *reward])
+    if percent:
+        return Table("Models' win rates, corrected by people's labels", [*head, "corrected WB-Reward"], rows)
+    return Table("Models' mean scores, corrected by people's labels", head, rows)
+
+
+def _strengths(value: dict[str, Any]) -> Table:
+    head = ["model", "n", "WB-Reward", "win rate", "Bradley–Terry", "rank"]
+    rows = []
+    for model in value["models"]:
+        strength = model["bradley_terry"]
+        rank = Told("–", strength.get("why", "undefined")) if not strength.get("rank") else _between(strength["rank"])
+        score = model.get("mean_score")
+        reward = told(score) if score else told(model["wb_reward"])
+        rows.append(
+            [model["name"], str(model["n"]), reward, told(model["win_rate"], percent=True), told(strength), rank]
+        )
+    if value["kind"] == "direct":
+        head[2] = "mean score"
+    return Table(f"Models, by {source_of(value)}", head, rows)
+
+
+def _between(rank: list[int]) -> str:
+    return "–".join(map(str, rank))

@@ -1,0 +1,136 @@
+"""The edge table: where there is nothing to count, JSON, page and report say why, and none of them breaks."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import gradio as gr
+import pytest
+from small_studies import EDGES, check_estimates, put
+
+from exchange.agreeing import agree
+from exchange.panel import Options
+from exchange.report import write_report
+from exchange.tables import tell_all
+from judge.domain import Study
+from judge.protocol import find_protocol
+from storage.store import Store
+from ui.agreement import Agreement
+
+pytestmark = pytest.mark.one_database
+QUICK = Options(resamples=200)
+PAIR = {"a", "b", "n", "exact", "kappa", "kappa_linear", "kappa_quadratic", "ac1", "ac2", "confusion"}
+PAIR |= {"spearman", "kendall", "pearson", "mae", "bias"}
+JUDGE = {"name", "vs_consensus", "leave_one_out", "human_ceiling", "swap_consistency", "first_position_rate"}
+JUDGE |= {"longer_preferred_rate", "alt_test", "corrected_win_rate", "left_out"}
+RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+
+class Cells(HTMLParser):
+    """The texts of a page's table cells, and everything else that is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside = False
+        self.cells: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        if tag == "td":
+            self.inside = True
+            self.cells.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = self.inside and tag != "td"
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self.inside:
+            self.cells[-1] += data
+
+
+def read(page: str) -> Cells:
+    found = Cells()
+    found.feed(page)
+    return found
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_every_number_that_there_is_not_has_a_reason_in_json_report_and_page(
+    name: str, store: Store, tmp_path: Path
+) -> None:
+    put(store, tmp_path, EDGES[name])
+    value = json.loads(json.dumps(agree(store, "s", QUICK), allow_nan=False))
+    check_estimates(value)
+    assert value["sentence"]
+    assert all(pair.keys() >= PAIR for pair in value["pairs"])
+    assert all(judge.keys() >= JUDGE for judge in value["judges"])
+    report = write_report(value)
+    assert "<svg" in report
+    seen = read(report)
+    for cell in seen.cells:
+        # A dash alone says nothing: behind it stands the number of its reason.
+        assert not cell.startswith("–") or cell.strip("–" + RAISED) == ""
+        assert cell != "–"
+    for told in (seen.text, tell_all(value)):
+        assert not re.search(rf"[{RAISED}] undefined", told)
+        assert "None" not in told
+        assert "nan" not in re.sub(r"[a-z]*nan[a-z]+|[a-z]+nan[a-z]*", "", told)
+    assert value["sentence"] in tell_all(value)
+    check_page(Agreement(store).show(gr.Request(query_params={"study": "s", "resamples": "200"})))
+
+
+def check_page(shown: str) -> None:
+    assert 'role="alert"' not in shown
+    assert "None" not in read(shown).text
+    for cell in read(shown).cells:
+        assert not cell.startswith("–") or re.fullmatch(r"– undefined: (?!undefined).+", cell), cell
+
+
+@pytest.mark.parametrize("name", [*EDGES, "no items"])
+def test_the_other_view_and_the_parts_say_so_too(name: str, store: Store, tmp_path: Path) -> None:
+    if name in EDGES:
+        put(store, tmp_path, EDGES[name])
+    else:
+        store.create_study(Study("s", find_protocol("wildbench-pairwise").version))
+    page = Agreement(store)
+    for asked in ({"view": "disagreements"}, {"part": "test"}, {"levels": "2", "two_way": "yes"}):
+        shown = page.show(gr.Request(query_params={"study": "s", "resamples": "100", **asked}))
+        assert 'role="alert"' not in shown
+        assert "None" not in read(shown).text
+
+
+EDGE_REASONS = {
+    "one category": lambda v: (
+        v["pairs"][0]["kappa"]["value"] is None and v["groups"]["humans"]["alpha_ordinal"]["value"] is None
+    ),
+    "constant raters": lambda v: any("zero variance" in w for w in v["pairs"][0]["kappa"]["warnings"]),
+    "no overlap": lambda v: "no item in common" in v["sentence"] and v["flow"]["overlapping"] == 0,
+    "all unreadable": lambda v: (
+        v["judges"][0]["left_out"]["unreadable"] == 12 and v["judges"][0]["vs_consensus"]["n"] == 0
+    ),
+    "a judge with one order": lambda v: "one order only" in v["judges"][0]["swap_consistency"]["why"],
+    "two raters only": lambda v: v["judges"] == [] and v["groups"]["humans"]["raters"] == 2,
+    "disconnected models": lambda v: "groups not joined" in v["models"][0]["bradley_terry"]["why"],
+    "no humans": lambda v: v["judges"][0]["vs_consensus"]["kappa"]["why"] == "no person has given a verdict",
+    "no verdicts": lambda v: v["raters"] == [] and "no verdict yet" in v["sentence"],
+}
+
+
+@pytest.mark.parametrize("name", EDGE_REASONS)
+def test_edges_say_what_is_the_matter(name: str, store: Store, tmp_path: Path) -> None:
+    assert EDGE_REASONS[name](agree(store, put(store, tmp_path, EDGES[name]), QUICK))
+
+
+def test_a_study_without_items_has_no_numbers(store: Store) -> None:
+    from judge.domain import Study
+
+    store.create_study(Study("empty", find_protocol("wildbench-pairwise").version))
+    value = agree(store, "empty", QUICK)
+    assert (value["items"], value["pairs"], value["models"]) == (0, [], [])
+    check_estimates(value)
+    write_report(value)

@@ -1,0 +1,145 @@
+"""What is said of the models: WildBench's task groups, its length rule and its baselines, in JSON, page and report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pytest
+from small_studies import check_estimates, human, item, judged, put
+
+from agreement.wildbench import GROUP_WEIGHTS
+from exchange.agreeing import agree
+from exchange.panel import Options
+from exchange.report import write_report
+from storage.store import Store
+from ui.agreement import Agreement
+
+pytestmark = pytest.mark.one_database
+QUICK = Options(resamples=100)
+TAGS = (["Math", "Coding & Debugging"], ["Math", "Data Analysis"], ["Editing"], ["unheard of"])
+WORTH = {"A++": 1.0, "A+": 0.5, "A=B": 0.0, "B+": -0.5, "B++": -1.0}
+
+
+def told(n: int) -> str:
+    return ("A++", "A+", "A=B", "B+", "A+", "B++", "A+")[n % 7]
+
+
+def tagged(count: int = 56) -> list[dict[str, Any]]:
+    def verdicts(n: int) -> list[dict[str, Any]]:
+        return [human("ana", told(n)), judged(told(n)), judged(told(n + n % 2), "BA")]
+
+    return [
+        item(
+            n,
+            verdicts(n),
+            tags=TAGS[n % 4],
+            model_b=("base", "other")[n % 2],
+            response_a="x" * (700 if n % 3 else 10),
+            response_b="y" * 20,
+        )
+        for n in range(count)
+    ]
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def by_hand(items: list[dict[str, Any]], length_k: float | None = None, tag: str | None = None) -> float:
+    """Return m1's WB-Reward by ana, from the labels themselves."""
+    worth = []
+    for one in items:
+        value = WORTH[one["verdicts"][0]["label"]]
+        ahead = len(one["response_a"]) - len(one["response_b"])
+        if length_k is not None and abs(value) == 0.5 and (ahead if value > 0 else -ahead) > length_k:
+            value = 0.0
+        if tag is None or tag in one["tags"]:
+            worth.append(value)
+    return mean(worth)
+
+
+def first_model(store: Store, options: Options = QUICK) -> dict[str, Any]:
+    value = agree(store, "s", options)
+    check_estimates(value)
+    return next(model for model in value["models"] if model["name"] == "m1")
+
+
+def test_rewards_by_task_group_follow_the_length_rule(store: Store, tmp_path: Path) -> None:
+    items = tagged()
+    put(store, tmp_path, items)
+    for limit in (None, 0, 500, 5000):
+        tasks = first_model(store, Options(resamples=100, length_k=limit))["tasks"]
+        maths, coding = (tasks["groups"][name] for name in ("Math & Data Analysis", "Coding & Debugging"))
+        # Two tags of one group count an item once, tags of two groups once in each.
+        assert maths["value"] == pytest.approx(by_hand(items, limit, "Math"))
+        assert (maths["n"], coding["n"]) == (28, 14)
+        assert tasks["groups"]["Planning & Reasoning"]["value"] is None
+        assert tasks["left_out"] == 14
+        held = {name: made["value"] for name, made in tasks["groups"].items() if made["value"] is not None}
+        weighted = sum(GROUP_WEIGHTS[name] * found for name, found in held.items())
+        assert tasks["macro"]["value"] == pytest.approx(weighted / sum(GROUP_WEIGHTS[name] for name in held))
+        assert tasks["macro"]["low"] < tasks["macro"]["value"] < tasks["macro"]["high"]
+
+
+def test_the_curve_over_length_rules_does_not_depend_on_the_rule_in_force(store: Store, tmp_path: Path) -> None:
+    items = tagged()
+    put(store, tmp_path, items)
+    model = first_model(store)
+    for point in model["length_curve"]:
+        assert point["value"] == pytest.approx(by_hand(items, point["length_k"]))
+    assert [point["length_k"] for point in model["length_curve"]] == [0, 100, 500, 1000, 1500, None]
+    ruled = first_model(store, Options(resamples=100, length_k=500))
+    assert ruled["length_curve"] == model["length_curve"]
+    for source in ("humans", "j"):
+        assert ruled["by"][source]["length_curve"] == model["by"][source]["length_curve"]
+    at = [point["length_k"] for point in model["length_curve"]].index(500)
+    assert ruled["wb_reward"]["value"] == ruled["length_curve"][at]["value"] != model["wb_reward"]["value"]
+
+
+def test_rewards_against_each_baseline_and_their_mean(store: Store, tmp_path: Path) -> None:
+    items = tagged()
+    put(store, tmp_path, items)
+    found = first_model(store)["baselines"]
+    apart = {name: by_hand([one for one in items if one["model_b"] == name]) for name in ("base", "other")}
+    assert {name: made["value"] for name, made in found["against"].items()} == pytest.approx(apart)
+    assert found["mix"]["value"] == pytest.approx(mean(list(apart.values())))
+    assert found["mix"]["low"] is not None
+
+
+def test_under_the_rule_mean_a_reward_is_that_of_both_orders(store: Store, tmp_path: Path) -> None:
+    put(store, tmp_path, [item(n, [judged("A++"), judged("A+", "BA")]) for n in range(4)])
+    assert first_model(store, Options(resamples=100, combine="mean"))["wb_reward"]["value"] == 0.75
+
+
+def test_items_with_an_empty_response_are_reported_apart(store: Store, tmp_path: Path) -> None:
+    items = tagged(20)
+    for one in items[:5]:
+        one["response_b"] = ""
+    put(store, tmp_path, items)
+    reward = first_model(store)["wb_reward"]
+    assert reward["empty_responses"] == 5
+    assert reward["without_empty"]["value"] == pytest.approx(by_hand(items[5:]))
+
+
+def test_page_and_report_show_tasks_rules_and_baselines_and_leave_out_what_there_is_not(
+    store: Store, tmp_path: Path
+) -> None:
+    put(store, tmp_path, tagged())
+    value = agree(store, "s", QUICK)
+    report = write_report(value)
+    for title in ("WB-Reward by task group, by people", "WB-Reward by length rule", "WB-Reward against each model"):
+        assert title in report
+    page = Agreement(store)
+    shown = page.show(gr.Request(query_params={"study": "s", "resamples": "100"}))
+    for name in ("tasks", "length-rules", "baselines"):
+        assert f'id="card-{name}"' in shown
+    assert "Length rule: no rule. Verdicts on items without such a tag: " in shown
+    put(store, tmp_path, [item(0, [human("ana", "A+")], tags=["none of them"])], "bare")
+    bare = page.show(gr.Request(query_params={"study": "bare", "resamples": "100"}))
+    for name in ("tasks", "baselines"):
+        assert f'id="card-{name}"' not in bare
+    assert (
+        agree(store, "bare", QUICK)["models"][0]["tasks"]["macro"]["why"] == "no item has one of WildBench's task tags"
+    )

@@ -1,0 +1,76 @@
+"""The cards of the agreement page that look closer at judges: the report's own tables, each under its question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from exchange.detail_tables import (
+    tabulate_domains,
+    tabulate_orders,
+    tabulate_otherwise,
+    tabulate_ranks,
+    tabulate_scales,
+    tabulate_scores,
+)
+from exchange.grid import Table, fit
+from ui.agreement_parts import show_card, show_texts
+
+
+@dataclass(frozen=True, slots=True)
+class Closer:
+    """A card that shows one of the report's tables: its name, its title, what it means, and the table."""
+
+    name: str
+    title: str
+    meant: str
+    tabulate: Callable[[dict[str, Any]], Table]
+
+
+CLOSER = (
+    Closer(
+        "otherwise",
+        "Agreement, counted otherwise",
+        "The judges against people's consensus in other statistics than those above.",
+        tabulate_otherwise,
+    ),
+    Closer(
+        "orders",
+        "A judge's two orders",
+        "What changes when the sides are exchanged, and in which order the judge is right.",
+        tabulate_orders,
+    ),
+    Closer(
+        "scores",
+        "Scores of judge and people",
+        "Over all items, within prompts and between models: three questions whose answers must not be compared.",
+        tabulate_scores,
+    ),
+    Closer(
+        "domains",
+        "May it stand in, by first tag?",
+        "The alternative annotator test for the items of each first tag, all of them tested together.",
+        tabulate_domains,
+    ),
+    Closer(
+        "ranks",
+        "Are the models ranked alike?",
+        "The order of the models by the judge's verdicts against that by people's.",
+        tabulate_ranks,
+    ),
+    Closer(
+        "scales",
+        "Do scores tell the same?",
+        "Preferences against the differences of scores given to the same responses.",
+        tabulate_scales,
+    ),
+)
+
+
+def list_closer_cards(value: dict[str, Any]) -> Iterator[str]:
+    """Yield the cards there are numbers for."""
+    for card in CLOSER:
+        table = card.tabulate(value)
+        if table.rows:
+            yield show_card(card.name, card.title, card.meant, show_texts(card.name, fit(table)))

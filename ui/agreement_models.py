@@ -1,0 +1,109 @@
+"""The cards of the agreement page that speak of the models: who is stronger, at which tasks, by which rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from exchange.charts import NARROW, strength_chart
+from exchange.model_tables import length_rule, source_of
+from ui.agreement_parts import cell, estimate_cell, show_card, show_cells, show_dash, show_figure, show_listing
+from ui.display import escape
+
+Value = dict[str, Any]
+
+
+def list_model_cards(value: Value) -> Iterator[str]:
+    """Yield the cards there are numbers for."""
+    if value["models"] and value["kind"] == "pairwise":
+        yield _models(value)
+        yield from _rules(value)
+        yield from _baselines(value)
+    yield from _tasks(value)
+
+
+def _models(value: Value) -> str:
+    source = source_of(value)
+    heads = [
+        ("model", ""),
+        ("n", ""),
+        ("WB-Reward", "Mean reward: 1 a strong win, 0.5 a slight one, 0 a tie, and negative for losses"),
+        ("win rate", "A tie is half a win"),
+        ("strength", "Bradley–Terry: the log odds of winning against the mean model"),
+        ("rank", "Interval of ranks"),
+    ]
+    rows = [
+        cell(f"<bdi>{escape(model['name'])}</bdi>")
+        + cell(str(model["n"]))
+        + estimate_cell(model["wb_reward"])
+        + estimate_cell(model["win_rate"], percent=True)
+        + estimate_cell(model["bradley_terry"])
+        + cell("–".join(map(str, model["bradley_terry"].get("rank") or ())) or show_dash("no strength, no rank"))
+        for model in value["models"]
+    ]
+    table = show_cells("Models", heads, rows)
+    meant = f"How strong each model is by the verdicts of {source}, from who beat whom; ranks with their intervals."
+    if all(model["bradley_terry"]["value"] is None for model in value["models"]):
+        return show_card("models", "Models (Bradley–Terry)", meant, show_listing("models", table))
+    return show_card(
+        "models",
+        "Models (Bradley–Terry)",
+        meant,
+        show_figure("models", strength_chart(value["models"], NARROW), table),
+    )
+
+
+def _tasks(value: Value) -> Iterator[str]:
+    known = [model for model in value["models"] if model["tasks"]["groups"]]
+    if not known:
+        return
+    groups = list(known[0]["tasks"]["groups"])
+    heads = [("model", ""), *((name, "") for name in groups), ("weighted", "Macro average, weighted as WildBench does")]
+    rows = [
+        cell(f"<bdi>{escape(model['name'])}</bdi>", model["name"])
+        + "".join(estimate_cell(model["tasks"]["groups"][name]) for name in groups)
+        + estimate_cell(model["tasks"]["macro"])
+        for model in known
+    ]
+    what = "WB-Reward" if value["kind"] == "pairwise" else "mean score"
+    limit, outside = value["options"]["length_k"], sum(model["tasks"]["left_out"] for model in known)
+    ruled = f" Length rule: {length_rule(limit)}." if value["kind"] == "pairwise" else ""
+    meant = (
+        f"The {what} by {source_of(value)} in each of WildBench's task groups; an item counts once in each group that "
+        f"one of its tags falls into.{ruled} Verdicts on items without such a tag: {outside}."
+    )
+    table = show_listing("tasks", show_cells("Task groups", heads, rows, sorts=True))
+    yield show_card("tasks", f"{what[0].upper()}{what[1:]} by task", meant, table, wide=True)
+
+
+def _rules(value: Value) -> Iterator[str]:
+    known = [model for model in value["models"] if model["length_curve"]]
+    if not known:
+        return
+    heads = [("model", ""), *((length_rule(point["length_k"]), "") for point in known[0]["length_curve"])]
+    rows = [
+        cell(f"<bdi>{escape(model['name'])}</bdi>", model["name"])
+        + "".join(estimate_cell(point) for point in model["length_curve"])
+        for model in known
+    ]
+    meant = (
+        f"The WB-Reward by {source_of(value)} when a slight win of what is longer by more than K characters is a tie."
+    )
+    table = show_listing("length-rules", show_cells("Length rules", heads, rows))
+    yield show_card("length-rules", "WB-Reward by length rule", meant, table)
+
+
+def _baselines(value: Value) -> Iterator[str]:
+    heads = [("model", ""), ("against", ""), ("n", ""), ("WB-Reward", "")]
+    rows = []
+    for model in value["models"]:
+        found = model["baselines"]
+        if len(found["against"]) < 2:
+            continue
+        for other, made in [*found["against"].items(), ("mean of these", found["mix"])]:
+            names = "".join(cell(f"<bdi>{escape(name)}</bdi>", name) for name in (model["name"], other))
+            rows.append(names + cell(str(made["n"]), made["n"]) + estimate_cell(made))
+    if rows:
+        meant = f"The WB-Reward by {source_of(value)} against each model met, and their mean (WildBench's mix)."
+        table = show_listing("baselines", show_cells("Baselines", heads, rows, sorts=True))
+        yield show_card("baselines", "WB-Reward against each model", meant, table)
