@@ -10,6 +10,7 @@ import gradio as gr
 from exchange.accounts import Accounts
 from exchange.background import Runs
 from exchange.endpoints import Endpoints
+from judge.domain import StorageError
 from storage.store import Store
 from ui.agreement import Agreement
 from ui.examples import list_examples
@@ -40,9 +41,12 @@ class Guarded(gr.Blocks):  # type: ignore[misc]
         request = named.get("request")
         asking = request[0] if isinstance(request, list) and request else request
         name = getattr(asking, "username", None)
-        if not await asyncio.to_thread(self.accounts.allows, name, "annotator" if open_to_all else "lead"):
-            raise gr.Error("your account may not do this: ask a lead of the study", print_exception=False)
-        return dict(await super().process_api(block_fn, inputs, *rest, **named))
+        try:
+            if not await asyncio.to_thread(self.accounts.allows, name, "annotator" if open_to_all else "lead"):
+                raise gr.Error("your account may not do this: ask a lead of the study", print_exception=False)
+            return dict(await super().process_api(block_fn, inputs, *rest, **named))
+        except StorageError as error:  # it can meet any event, so no handler has to think of it
+            raise gr.Error(str(error), print_exception=False) from error
 
 
 def build_app(
