@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import gradio as gr
+from gradio.utils import get_upload_folder, is_in_or_equal
 
 from exchange.accounts import Accounts
 from exchange.background import Runs
@@ -41,6 +42,7 @@ class Guarded(gr.Blocks):  # type: ignore[misc]
         request = named.get("request")
         asking = request[0] if isinstance(request, list) and request else request
         name = getattr(asking, "username", None)
+        _check_files(inputs)
         try:
             if not await asyncio.to_thread(self.accounts.allows, name, "annotator" if open_to_all else "lead"):
                 raise gr.Error("your account may not do this: ask a lead of the study", print_exception=False)
@@ -92,6 +94,21 @@ def build_app(
             _put(page, pages)
     made: Guarded = blocks
     return made
+
+
+def _check_files(inputs: Any) -> None:
+    """Refuse a file that was not sent here: gradio would copy it from the machine, or fetch it from somewhere else."""
+    left = [inputs]
+    while left:  # not by recursion: what was sent may be nested as deep as somebody likes
+        value = left.pop()
+        if isinstance(value, list):
+            left += value
+        elif isinstance(value, dict):
+            left += value.values()
+            meta = value.get("meta")
+            is_file = isinstance(meta, dict) and meta.get("_type") == "gradio.FileData"
+            if is_file and not is_in_or_equal(str(value.get("path", "")), get_upload_folder()):
+                raise gr.Error("only a file that was uploaded here can be used", print_exception=False)
 
 
 def _put(page: Page, pages: list[Page]) -> None:

@@ -99,6 +99,8 @@ def make_web_app(blocks: gr.Blocks, accounts: Accounts, proxy: Proxy | None = No
         # Gradio says so of every app with several pages, also when nobody asked for that mode.
         warnings.filterwarnings("ignore", "SSR mode is not supported with multi-page apps", UserWarning)
         gr.mount_gradio_app(web, blocks, path="/", root_path=root_path or None, auth_dependency=name_of, **MOUNT)
+    # Only a launch says so; without it gradio takes any file of the machine for one that was uploaded.
+    blocks.has_launched = True
     return Gate(web, accounts, proxy, root_path)
 
 
