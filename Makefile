@@ -23,8 +23,9 @@ check: $(ENV)/.ready-dev
 	$(BIN)/mypy
 
 soak: $(ENV)/.ready-dev ## The load and fault tests at full size: many minutes
+	ACCORD_SOAK=full $(BIN)/python -m pytest -s tests/soak
 	ACCORD_SOAK=full $(BIN)/python -m pytest tests/storage/test_load.py tests/exchange/test_judging.py -k 'load or killed'
-	ACCORD_SOAK=full $(BIN)/python -m pytest -n 2 -m one_database -k 'postgresql and not killed'
+	ACCORD_SOAK=full $(BIN)/python -m pytest -n 2 -m one_database -k 'postgresql and not killed' --ignore tests/soak
 
 coverage: $(ENV)/.ready-dev ## How often the intervals hold the truth, by simulation: some minutes
 	PYTHONPATH=. $(BIN)/python tests/agreement/simulation.py
