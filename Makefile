@@ -22,7 +22,7 @@ check: $(ENV)/.ready-dev
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
 
-soak: $(ENV)/.ready-dev ## The load and fault tests at full size: many minutes
+soak: $(ENV)/.ready-dev ## The load and fault tests at full size: an hour, prints what it measured
 	ACCORD_SOAK=full $(BIN)/python -m pytest -s tests/soak
 	ACCORD_SOAK=full $(BIN)/python -m pytest tests/storage/test_load.py tests/exchange/test_judging.py -k 'load or killed'
 	ACCORD_SOAK=full $(BIN)/python -m pytest -n 2 -m one_database -k 'postgresql and not killed' --ignore tests/soak

@@ -5,9 +5,11 @@ They do what the page Review does: open, decide, submit, and send again what got
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -62,6 +64,7 @@ class Annotator:
 
     def __init__(self, addresses: Sequence[str], name: str, think: float, study: str = "s") -> None:
         self.addresses, self.name, self.think, self.study = addresses, name, think, study
+        self.session = uuid.uuid4().hex
         self.client = httpx2.Client(timeout=60, trust_env=False)
         self.acknowledged: set[tuple[str, str]] = set()  # item and comment
         self.waits: list[float] = []  # from a submit until the next item
@@ -76,6 +79,7 @@ class Annotator:
         sheet = self.open()
         while not over.is_set():
             if "claim" in sheet:
+                self._prepare(sheet["claim"])
                 over.wait(self._chance.uniform(0.5, 1.5) * self.think)
                 sheet = self.submit(sheet)
             elif sheet.get("why") == "finished":
@@ -105,9 +109,16 @@ class Annotator:
         return answer
 
     def call(self, door: str, *data: object) -> dict:
-        return self._until_answered(
-            lambda address: self.client.post(f"{address}/gradio_api/run/{door}", json={"data": data}), 200
-        ).json()["data"][0]
+        return self._until_answered(lambda address: self._post(address, door, *data), 200).json()["data"][0]
+
+    def _post(self, address: str, door: str, *data: object) -> httpx2.Response:
+        sent = {"data": data, "session_hash": self.session}
+        return self.client.post(f"{address}/gradio_api/run/{door}", json=sent)
+
+    def _prepare(self, claim: str) -> None:
+        """Let the server make the next item ready, as the page does while this one is read; once, whatever comes."""
+        with contextlib.suppress(httpx2.TransportError):
+            self._post(self.addresses[0], "review_prepare", claim, self.name)
 
     def _until_answered(self, send: Callable[[str], httpx2.Response], wanted: int) -> httpx2.Response:
         """Send until there is an answer that is not about the database; note what was told instead."""

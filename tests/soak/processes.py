@@ -71,6 +71,11 @@ class Server:
         """Return how much memory it holds."""
         return psutil.Process(self.process.pid).memory_info().rss / 1e6
 
+    def seconds(self) -> float:
+        """Return how long it has computed."""
+        used = psutil.Process(self.process.pid).cpu_times()
+        return used.user + used.system
+
 
 def command(database: str, *words: object, **more: str) -> subprocess.Popen[str]:
     """Start a command of the command line beside the server."""
