@@ -27,9 +27,10 @@ check: $(ENV)/.ready-dev ## Formatting, lint, types, known patterns of faults, a
 audit: $(ENV)/.ready-dev ## Whether a locked package has a known fault; needs the network
 	$(BIN)/python tests/advisories.py
 
-soak: $(ENV)/.ready-dev ## The load and fault tests at full size: many minutes
+soak: $(ENV)/.ready-dev ## The load and fault tests at full size: an hour, prints what it measured
+	ACCORD_SOAK=full $(BIN)/python -m pytest -s tests/soak
 	ACCORD_SOAK=full $(BIN)/python -m pytest tests/storage/test_load.py tests/exchange/test_judging.py -k 'load or killed'
-	ACCORD_SOAK=full $(BIN)/python -m pytest -n 2 -m one_database -k 'postgresql and not killed'
+	ACCORD_SOAK=full $(BIN)/python -m pytest -n 2 -m one_database -k 'postgresql and not killed' --ignore tests/soak
 
 coverage: $(ENV)/.ready-dev ## How often the intervals hold the truth, by simulation: some minutes
 	PYTHONPATH=. $(BIN)/python tests/agreement/simulation.py

@@ -18,7 +18,7 @@ from typing import Literal
 from exchange.endpoints import Connected, Endpoints
 from exchange.run_order import RunOrder, order_again
 from exchange.study_run import judge_study, prepare_run
-from judge.domain import AccordError, Failure, InputError, Prompt, Reply
+from judge.domain import AccordError, Failure, InputError, Prompt, Reply, StorageError
 from judge.protocol import load_version
 from judge.run import Limits
 from storage.runs import RunSettings
@@ -180,6 +180,8 @@ class _Job:
         try:
             self.store.note_end(self.number, self.stopped)
             self.made = self.store.made_calls(self.part.row)
+        except StorageError as error:
+            self.stopped = self.stopped or str(error)
         finally:
             self.over = True
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from judge.domain import Failure, ItemError, Order, Reply
+from judge.domain import Failure, ItemError, Order, Reply, StorageError
 from judge.probabilities import soft_score
 from judge.protocol import Protocol, load_version
 from judge.read import read
@@ -20,6 +21,8 @@ from storage.store import Store
 
 TOLD_EVERY = 2.0  # seconds
 RENEWED_EVERY = 15  # of these: a call may take longer than a stretch is held for
+PATIENCE = 30.0  # seconds for which a run waits for a database that cannot be used
+Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
@@ -42,7 +45,7 @@ class StudyRun:
     def fetch(self, count: int) -> list[Task]:
         """Return up to so many calls still to be made; none when nothing is left for this process."""
         while not self.waiting:
-            taken = self.store.take_stretch(self.row)
+            taken = patiently(lambda: self.store.take_stretch(self.row))
             if taken is None:
                 return []
             first, wanted = taken
@@ -57,7 +60,8 @@ class StudyRun:
         """Keep calls that have ended."""
         # A stretch is held until its last reply has been asked for again, so that no other process does it too.
         finished = self.settle(call.task.key[0] for call in calls if not self._asks_again(call.task, call.status))
-        kept = self.store.keep_calls(self.row, [ended_call(self.protocol, call) for call in calls], finished)
+        ended = [ended_call(self.protocol, call) for call in calls]
+        kept = patiently(lambda: self.store.keep_calls(self.row, ended, finished))
         for call, verdict in zip(calls, kept, strict=True):
             if self._asks_again(call.task, call.status):
                 self.again.append(self._next_attempt(call.task, verdict))
@@ -194,7 +198,7 @@ async def at_work(part: StudyRun, tell: Callable[[], None]) -> AsyncIterator[Non
             await asyncio.sleep(TOLD_EVERY)
             tell()
             if count % RENEWED_EVERY == 0:
-                await asyncio.to_thread(part.store.keep_calls, part.row, [])
+                await asyncio.to_thread(patiently, lambda: part.store.keep_calls(part.row, []))
 
     beating = asyncio.create_task(beat())
     try:
@@ -202,6 +206,18 @@ async def at_work(part: StudyRun, tell: Callable[[], None]) -> AsyncIterator[Non
     finally:
         beating.cancel()
         part.store.give_up(part.row)
+
+
+def patiently(work: Callable[[], Result]) -> Result:
+    """Work with the database, for a while also when it is away: what has come back from a judge was paid for."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return work()
+        except StorageError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(1)
 
 
 def progress_line(summary: Summary, missing: int) -> str:

@@ -227,7 +227,10 @@ def _token(connection: Connection, name: str, token: str, now: datetime) -> dict
 
 def count_try(connection: Connection, name: str, address: str, now: datetime, since: datetime) -> tuple[int, int]:
     """Write a try down before its password is looked at; return how many there were for the name and the address."""
-    connection.execute(delete(sign_in_tries).where(sign_in_tries.c.created < since))
+    window = now - since
+    # Those from after now are from before the clock was put back, and would count until it is there again.
+    old = or_(sign_in_tries.c.created < since, sign_in_tries.c.created > now + window)
+    connection.execute(delete(sign_in_tries).where(old))
     connection.execute(insert(sign_in_tries).values(name=name, address=address, created=now))
     both = select(
         func.count().filter(sign_in_tries.c.name == name), func.count().filter(sign_in_tries.c.address == address)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, or_, select, update
 
 from judge.domain import Claim, Item, NothingToDo, Order, Progress
 from storage.codec import item_from_json
@@ -28,6 +28,7 @@ SEEN = ("open", "done", "skipped")
 FIRST_LOOK = 16
 LONGEST_LOOK = 512
 FEW = 256
+CLOCKS_DIFFER = timedelta(minutes=1)  # at most, between machines that share a database
 REPEAT_GAP = 10  # how many other items lie at least between an item and its hidden repeat
 
 
@@ -57,12 +58,12 @@ class Asking:
         return shuffle_key(self.study.study.seed, self.study.study.name, self.rater)
 
 
-_EXPIRED = and_(
-    claims.c.study_id == bindparam("study"),
-    claims.c.state == "open",
-    claims.c.expires < bindparam("now", type_=UtcTime),
-)
-_ANY_DUE = select(exists().where(_EXPIRED))
+_OPEN = and_(claims.c.study_id == bindparam("study"), claims.c.state == "open")
+_EXPIRED = and_(_OPEN, claims.c.expires < bindparam("now", type_=UtcTime))
+# No claim lasts so long: the clock was put back since it was made.
+_TOO_LONG = and_(_OPEN, claims.c.expires > bindparam("latest", type_=UtcTime))
+_ANY_DUE = select(or_(exists().where(_EXPIRED), exists().where(_TOO_LONG)))
+_SHORTEN = update(claims).where(_TOO_LONG).values(expires=bindparam("until"))
 _DUE = (
     select(claims.c.id, claims.c.item_id, claims.c.repeat)
     .where(_EXPIRED)
@@ -82,9 +83,14 @@ _INSERT = insert(claims)
 _BODY = select(items.c.body).where(items.c.id == bindparam("item"))
 
 
-def expire_claims(connection: Connection, study_id: int, now: datetime) -> int:
-    """Return the places of claims whose time is up to the queue; say how many there were."""
-    rows = connection.execute(_DUE, {"study": study_id, "now": now}).all()
+def expire_claims(connection: Connection, study: StudyRow, now: datetime) -> int:
+    """Return the places of claims whose time is up to the queue; say how many there were.
+
+    Claims from before the clock was put back run out after the usual time, and not when the clock is there again.
+    """
+    until = now + timedelta(seconds=study.study.claim_seconds)
+    connection.execute(_SHORTEN, {"study": study.id, "latest": until + CLOCKS_DIFFER, "until": until})
+    rows = connection.execute(_DUE, {"study": study.id, "now": now}).all()
     for row in rows:
         connection.execute(update(claims).where(claims.c.id == row.id).values(state="expired"))
         if not row.repeat:
@@ -92,9 +98,10 @@ def expire_claims(connection: Connection, study_id: int, now: datetime) -> int:
     return len(rows)
 
 
-def any_expired(connection: Connection, study_id: int, now: datetime) -> bool:
-    """Say whether a claim's time is up."""
-    return bool(connection.execute(_ANY_DUE, {"study": study_id, "now": now}).scalar())
+def any_expired(connection: Connection, study: StudyRow, now: datetime) -> bool:
+    """Say whether a claim's time is up, or further away than it can be."""
+    latest = now + timedelta(seconds=study.study.claim_seconds) + CLOCKS_DIFFER
+    return bool(connection.execute(_ANY_DUE, {"study": study.id, "now": now, "latest": latest}).scalar())
 
 
 def take_place(connection: Connection, item_id: int) -> bool:

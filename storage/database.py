@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from judge.domain import StorageError
 from storage.engine import WRITE, open_engine
+from storage.faults import explained, is_tie
 from storage.migrate import migrate
 from storage.turns import FairLock
 
@@ -31,8 +32,9 @@ class Database:
         self.engine = engine
         self.clock = clock
         self.backup: Path | None = None
+        self._is_sqlite = engine.dialect.name == "sqlite"
         # SQLite has one writer at a time: threads of one process queue here, in order, instead of polling its lock.
-        self._one_writer = FairLock() if engine.dialect.name == "sqlite" else nullcontext()
+        self._one_writer = FairLock() if self._is_sqlite else nullcontext()
 
     @classmethod
     def open(cls, database: str, clock: Callable[[], datetime] = _now) -> Self:
@@ -55,13 +57,35 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Give a connection that sees one state of the database throughout."""
-        options = {} if self.engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
-        with self.engine.connect().execution_options(**options) as connection, connection.begin():
+        options = {} if self._is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        with (
+            self._in_clear_words(),
+            self.engine.connect().execution_options(**options) as connection,
+            connection.begin(),
+        ):
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a connection whose changes are all kept when the block ends, or none."""
+        with self._in_clear_words(), self._transaction() as connection:
+            yield connection
+
+    def _write(self, work: Callable[[Connection], Result]) -> Result:
+        """Do a piece of work in one transaction, again when the database broke a tie between two of them."""
+        with self._in_clear_words():
+            for _ in range(TRIES - 1):
+                try:
+                    with self._transaction() as connection:
+                        return work(connection)
+                except DBAPIError as error:
+                    if not is_tie(error):
+                        raise
+            with self._transaction() as connection:
+                return work(connection)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
         with (
             self._one_writer,
             self.engine.connect().execution_options(**{WRITE: True}) as connection,
@@ -69,13 +93,16 @@ class Database:
         ):
             yield connection
 
-    def _write(self, work: Callable[[Connection], Result]) -> Result:
-        """Do a piece of work in one transaction, again when the database broke a tie between two of them."""
-        for attempt in range(TRIES):
-            try:
-                with self.writing() as connection:
-                    return work(connection)
-            except OperationalError as error:
-                if attempt == TRIES - 1 or getattr(error.orig, "sqlstate", None) not in ("40001", "40P01"):
-                    raise
-        raise AssertionError("unreachable")
+    @contextmanager
+    def _in_clear_words(self) -> Iterator[None]:
+        """Turn what is wrong with the database into what a person can do; a fault of ours stays what it is."""
+        try:
+            yield
+        except SQLAlchemyError as error:
+            told = explained(error)
+            if told is None:
+                raise
+            if self._is_sqlite:
+                # A connection that met a full or locked disk may stay unable to write when that is long over.
+                self.engine.dispose()
+            raise told from error

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy.exc import SQLAlchemyError
-
+from judge.domain import StorageError
 from storage.migrate import HEAD, current_revision
 from storage.store import Store
 
@@ -23,7 +22,7 @@ def check_health(store: Store) -> Health:
     try:
         with store.reading() as connection:
             revision = current_revision(connection)
-    except SQLAlchemyError:
+    except StorageError:
         return Health(False, {"database": "cannot be reached", "schema": "unknown"})
     if revision == HEAD:
         return Health(True, {"database": "ok", "schema": "current"})

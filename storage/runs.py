@@ -147,7 +147,7 @@ def begin_pass(connection: Connection, run: RunRow, now: datetime) -> None:
     """Go through the items from the start again, unless another process is in the middle of it."""
     row = connection.execute(select(runs.c.cursor).where(runs.c.id == run.id).with_for_update()).one()
     held = connection.execute(select(leases).where(leases.c.run_id == run.id)).all()
-    if row.cursor and not any(lease.expires >= now and not is_dead(lease.owner) for lease in held):
+    if row.cursor and all(_is_over(lease, now) for lease in held):
         connection.execute(delete(leases).where(leases.c.run_id == run.id))
         connection.execute(update(runs).where(runs.c.id == run.id).values(cursor=0, finished=None))
 
@@ -165,11 +165,16 @@ def take_stretch(connection: Connection, run: RunRow, now: datetime) -> tuple[in
         connection.execute(insert(leases).values(taken))
         return cursor, last
     for lease in connection.execute(select(leases).where(leases.c.run_id == run.id).order_by(leases.c.first)):
-        if lease.owner != owner and (lease.expires < now or is_dead(lease.owner)):
+        if lease.owner != owner and _is_over(lease, now):
             mine = and_(leases.c.run_id == run.id, leases.c.first == lease.first, leases.c.owner == lease.owner)
             if connection.execute(update(leases).where(mine).values(owner=owner, expires=expires)).rowcount:
                 return int(lease.first), int(lease.last)
     return None
+
+
+def _is_over(lease: Row[Any], now: datetime) -> bool:
+    """Say whether a stretch is free for others: also one held for longer than can be, since the clock was put back."""
+    return not now <= lease.expires <= now + 2 * LEASE or is_dead(lease.owner)
 
 
 def finish_stretch(connection: Connection, run: RunRow, first: int, now: datetime) -> None:

@@ -111,9 +111,9 @@ class Store(RunStore):
         now = self.clock()
         with self.reading() as connection:
             row = studies.get_study(connection, study)
-            expired = claims.any_expired(connection, row.id, now)
+            expired = claims.any_expired(connection, row, now)
         if expired:  # in a transaction of its own: it touches items in another order than a claim does
-            self._write(lambda connection: claims.expire_claims(connection, row.id, now))
+            self._write(lambda connection: claims.expire_claims(connection, row, now))
         return self._write(lambda connection: claims.claim_next(connection, row, rater, now))
 
     def foresee_next(self, study: str, rater: str) -> Item | None:

@@ -6,10 +6,12 @@ import asyncio
 from typing import Any
 
 import gradio as gr
+from gradio.utils import get_upload_folder, is_in_or_equal
 
 from exchange.accounts import Accounts, Role
 from exchange.background import Runs
 from exchange.endpoints import Endpoints
+from judge.domain import StorageError
 from storage.store import Store
 from ui.agreement import Agreement
 from ui.examples import list_examples
@@ -40,9 +42,13 @@ class Guarded(gr.Blocks):  # type: ignore[misc]
         request = named.get("request")
         asking = request[0] if isinstance(request, list) and request else request
         name = getattr(asking, "username", None)
-        if not await asyncio.to_thread(self.accounts.allows, name, self._least(block_fn)):
-            raise gr.Error("your account may not do this: ask a lead of the study", print_exception=False)
-        return dict(await super().process_api(block_fn, inputs, *rest, **named))
+        _check_files(inputs)
+        try:
+            if not await asyncio.to_thread(self.accounts.allows, name, self._least(block_fn)):
+                raise gr.Error("your account may not do this: ask a lead of the study", print_exception=False)
+            return dict(await super().process_api(block_fn, inputs, *rest, **named))
+        except StorageError as error:  # it can meet any event, so no handler has to think of it
+            raise gr.Error(str(error), print_exception=False) from error
 
     def _least(self, block_fn: Any) -> Role:
         """Return the least role that may run an event; what is not known here is for admins."""
@@ -101,6 +107,21 @@ def build_app(
             blocks.for_admins |= frozenset(blocks.fns) - before
     made: Guarded = blocks
     return made
+
+
+def _check_files(inputs: Any) -> None:
+    """Refuse a file that was not sent here: gradio would copy it from the machine, or fetch it from somewhere else."""
+    left = [inputs]
+    while left:  # not by recursion: what was sent may be nested as deep as somebody likes
+        value = left.pop()
+        if isinstance(value, list):
+            left += value
+        elif isinstance(value, dict):
+            left += value.values()
+            meta = value.get("meta")
+            is_file = isinstance(meta, dict) and meta.get("_type") == "gradio.FileData"
+            if is_file and not is_in_or_equal(str(value.get("path", "")), get_upload_folder()):
+                raise gr.Error("only a file that was uploaded here can be used", print_exception=False)
 
 
 def _put(page: Page, pages: list[Page]) -> None:

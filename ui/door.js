@@ -6,7 +6,7 @@ window.accord = {
   user: () => window.gradio_config?.username ?? "",
   // A name that nobody can guess.
   random: () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(""),
-  // Calls a door and returns its answer; throws when the server is away or has a fault.
+  // Calls a door and returns its answer; throws when the server is away or has a fault, with what it told of that.
   call: async (name, ...data) => {
     const answer = await fetch(`${accord.root()}/gradio_api/run/${name}`, {
       method: "POST",
@@ -14,7 +14,10 @@ window.accord = {
       body: JSON.stringify({ data, session_hash: accord.session }),
       signal: AbortSignal.timeout(15000),
     });
-    if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+    if (!answer.ok) {
+      const told = await answer.json().then((body) => body.error, () => null);
+      throw Object.assign(new Error(`${name}: ${answer.status}`), { told });
+    }
     return (await answer.json()).data[0];
   },
   // What is in the address: ?study=…&item=…

@@ -12,11 +12,11 @@ from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from exchange.accounts import Accounts, may
-from judge.domain import InputError
+from judge.domain import InputError, StorageError
 from storage.accounts import Account
 from ui.file_names import checked
 from ui.logs import logged
@@ -154,7 +154,10 @@ class Gate:
         elif scope["type"] == "http":
             if self.log:
                 send = logged(scope, send, lambda: str(scope.get(USER, "")))
-            refused = await self._refusal(scope)
+            try:
+                refused = await self._refusal(scope)
+            except StorageError as error:
+                refused = unusable(Headers(scope=scope), error)
             if not refused and scope["method"] == "POST" and scope["path"].rstrip("/") == UPLOAD:
                 receive = checked(Headers(scope=scope), receive)
             await (refused or self.app)(scope, receive, _with_headers(send))
@@ -193,7 +196,7 @@ class Gate:
         return self.accounts.who(token) if token else None
 
     def _sign_in_first(self, scope: Scope, headers: Headers) -> Response:
-        if scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
+        if scope["method"] == "GET" and _is_for_reading(headers):
             query = scope["query_string"].decode("latin-1")
             wanted = quote(scope["path"] + (f"?{query}" if query else ""), safe="")
             return RedirectResponse(f"{self.root}/login?next={wanted}", HTTPStatus.SEE_OTHER)
@@ -207,6 +210,18 @@ def _beyond(role: str, path: str) -> str:
     if path in FOR_ANNOTATORS or path.startswith(DOORS_FOR_ANNOTATORS) or may(role, "lead"):
         return ""
     return "this is for leads of a study: your account may only review"
+
+
+def unusable(headers: Headers, error: StorageError) -> Response:
+    """Say that the database cannot be used for the moment: as a sentence to a person, as JSON to a script."""
+    after = {"Retry-After": "5"}
+    if _is_for_reading(headers):
+        return PlainTextResponse(f"Accord: {error}", HTTPStatus.SERVICE_UNAVAILABLE, after)
+    return JSONResponse({"error": str(error)}, HTTPStatus.SERVICE_UNAVAILABLE, after)
+
+
+def _is_for_reading(headers: Headers) -> bool:
+    return "text/html" in headers.get("accept", "")
 
 
 def session_token(headers: Headers) -> str:

@@ -24,6 +24,7 @@ const say = (text) => {
   banner.textContent = text ?? "";
   banner.hidden = !text;
 };
+const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (/[.?…]$/.test(text) ? "" : ".");
 const sleep = (time) => new Promise((done) => setTimeout(done, time));
 
 // --- time in sight -----------------------------------------------------------------------------
@@ -33,17 +34,19 @@ document.addEventListener("visibilitychange", () => {
 });
 
 // --- asking the server -------------------------------------------------------------------------
-// Asks for something that may be asked again without harm, until the server answers.
+// Asks for something that may be asked again without harm, until the server answers and can do it.
 const ask = async (name, ...data) => {
   for (let attempt = 0; ; attempt += 1) {
     try {
       const answer = await accord.call(name, ...data);
+      if (answer?.again) throw Object.assign(new Error(name), { told: answer.problem });
       if (attempt) say(null);
       return answer;
-    } catch {
+    } catch (error) {
+      const told = error.told ? sentence(error.told) : "The server did not answer.";
       say(name === "review_submit"
-        ? "The server did not answer. Your verdict is kept in this browser and will be sent when it is back."
-        : "The server did not answer. Trying again.");
+        ? `${told} Your verdict is kept in this browser and will be sent when it can be stored.`
+        : `${told} Trying again.`);
       await sleep(RETRY[Math.min(attempt, RETRY.length - 1)]);
     }
   }

@@ -14,7 +14,17 @@ import gradio as gr
 
 from exchange.endpoints import Endpoints
 from exchange.live import judge_item
-from judge.domain import ORDERS, AccordError, Held, InputError, NothingToDo, ProtocolVersion, Saved, Study
+from judge.domain import (
+    ORDERS,
+    AccordError,
+    Held,
+    InputError,
+    NothingToDo,
+    ProtocolVersion,
+    Saved,
+    StorageError,
+    Study,
+)
 from judge.protocol import Protocol, load_version
 from storage.desk import Remark
 from storage.store import Store
@@ -330,9 +340,11 @@ def _who(annotator: str | None, request: gr.Request) -> str | None:
 
 
 def _told(work: Any) -> dict[str, Any]:
-    """Return what the work gives, or what a person can do about it."""
+    """Return what the work gives, or what a person can do about it; `again` when the same may succeed later."""
     try:
         return dict(work())
+    except StorageError as error:
+        return {"problem": str(error), "again": True}
     except AccordError as error:
         return {"problem": str(error)}
 

@@ -16,17 +16,17 @@ from typing import Any
 
 import gradio as gr
 import uvicorn
-from fastapi import FastAPI
-from starlette.responses import JSONResponse
+from fastapi import FastAPI, Request
+from starlette.responses import JSONResponse, Response
 
 from exchange.accounts import Accounts
 from exchange.background import Runs
 from exchange.endpoints import Endpoints
-from judge.domain import InputError
+from judge.domain import InputError, StorageError
 from storage.health import check_health
 from storage.store import Store
 from ui.app import build_app
-from ui.gate import ANY_HOST, Gate, Hosts, Proxy, name_of
+from ui.gate import ANY_HOST, Gate, Hosts, Proxy, name_of, unusable
 from ui.page import Settings
 from ui.sign_in import sign_in_routes
 from ui.theme import LAUNCH
@@ -96,11 +96,17 @@ def make_web_app(
         found = check_health(accounts.store)
         return JSONResponse(found.told, HTTPStatus.OK if found.well else HTTPStatus.SERVICE_UNAVAILABLE)
 
+    @web.exception_handler(StorageError)
+    def tell(request: Request, error: StorageError) -> Response:
+        return unusable(request.headers, error)
+
     web.include_router(sign_in_routes(accounts, proxy, root_path))
     with warnings.catch_warnings():
         # Gradio says so of every app with several pages, also when nobody asked for that mode.
         warnings.filterwarnings("ignore", "SSR mode is not supported with multi-page apps", UserWarning)
         gr.mount_gradio_app(web, blocks, path="/", root_path=root_path or None, auth_dependency=name_of, **MOUNT)
+    # Only a launch says so; without it gradio takes any file of the machine for one that was uploaded.
+    blocks.has_launched = True
     return Gate(web, accounts, proxy, root_path, hosts)
 
 

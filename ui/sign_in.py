@@ -48,6 +48,10 @@ def sign_in_routes(accounts: Accounts, proxy: Proxy | None, root_path: str) -> A
             lambda problem: _sign_in_page(root, next, problem),
         )
 
+    @router.get("/logout")
+    def ask_sign_out() -> Response:  # gradio has a page of this name, after which one is still signed in
+        return _page('<h1>Accord</h1><form method="post"><button>Sign out</button></form>')
+
     @router.post("/logout")
     def sign_out(request: Request) -> Response:
         token = session_token(request.headers)

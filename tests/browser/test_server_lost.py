@@ -1,4 +1,4 @@
-"""A server that dies in the middle of an annotator's work, and comes back."""
+"""A server that dies, or cannot store anything, in the middle of an annotator's work, and comes back."""
 
 import json
 import os
@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from disks import read_only
 from playwright.sync_api import expect
 
 from judge.domain import Item, Study, Turn
@@ -43,11 +44,11 @@ class Server:
         self.process.stdout.close()
 
 
-@pytest.fixture
-def server(tmp_path):
-    database = f"sqlite:///{tmp_path / 'accord.db'}"
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    database = f"sqlite:///{tmp_path_factory.mktemp('lost') / 'accord.db'}"
     store = Store.open(database)
-    store.create_study(replace(Study("s", find_protocol("wildbench-pairwise").version), wanted=1))
+    store.create_study(replace(Study("s", find_protocol("wildbench-pairwise").version), wanted=2))
     items = [Item(f"q{n}", (Turn("user", f"Question {n}?"),), "one", "two", checklist=("x",)) for n in range(ITEMS)]
     store.add_prepared("s", [prepare(item) for item in items])
     store.close()
@@ -55,6 +56,14 @@ def server(tmp_path):
     running.start()
     yield running
     running.kill()
+
+
+def stored(server):
+    """Return how many verdicts each item has."""
+    store = Store.open(server.database)
+    kept = {json.loads(body)["id"]: len(given) for body, given in store.records("s")}
+    store.close()
+    return kept
 
 
 def test_a_killed_server_loses_no_verdict_and_the_work_goes_on(visitor, server):
@@ -78,7 +87,24 @@ def test_a_killed_server_loses_no_verdict_and_the_work_goes_on(visitor, server):
             expect(text).not_to_have_text(question, timeout=30000)
     expect(page.locator(".gate")).to_contain_text("Thank you")
     page.close()
-    store = Store.open(server.database)
-    kept = [(json.loads(body)["id"], len(given)) for body, given in store.records("s")]
-    store.close()
-    assert sorted(kept) == [(f"q{n}", 1) for n in range(ITEMS)]
+    assert stored(server) == {f"q{n}": 1 for n in range(ITEMS)}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files are barred as on Linux")
+def test_a_verdict_that_cannot_be_stored_waits_and_the_page_says_why(visitor, server):
+    page = visitor.new_page()
+    page.goto(f"http://127.0.0.1:{server.port}/?study=s&annotator=ben")
+    text, banner = page.locator(".question-text"), page.locator(".banner")
+    expect(text).to_contain_text("Question")
+    question, before = text.inner_text(), stored(server)
+    page.keyboard.press("1")
+    file = Path(server.database.removeprefix("sqlite:///"))
+    with read_only(file, file.with_name(f"{file.name}-wal")):
+        page.keyboard.press("Enter")
+        expect(banner).to_contain_text("The database can only be read: nothing can be stored until")
+        expect(banner).to_contain_text("Your verdict is kept in this browser")
+        assert (text.inner_text(), stored(server)) == (question, before)
+    expect(text).not_to_have_text(question, timeout=30000)
+    expect(banner).to_be_hidden()
+    page.close()
+    assert sum(stored(server).values()) == sum(before.values()) + 1

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 
 from judge.domain import Claim, ClaimError, InputError, NothingToDo, StudyError
-from storage.schema import items
+from storage.runs import RunSettings
+from storage.schema import items, leases
 from storage.shuffle import shuffle_key, shuffled
 from storage.store import Store
 from storage.verdicts import Submission
@@ -145,6 +146,26 @@ def test_a_clock_that_jumps_back_loses_nothing(store, make_study, clock) -> None
     assert claim(store, "ana").token == held.token
     store.save_verdict(held.token, Submission("A"))
     assert len(finish(store, "ben")) == 1
+
+
+def test_a_claim_from_before_the_clock_was_put_back_runs_out_after_the_usual_time(store, make_study, clock) -> None:
+    make_study(1, wanted=1, claim_seconds=60)
+    left = claim(store, "ana")
+    clock.pass_seconds(-86_400)
+    assert store.claim_next("s", "ben").why == "all items are held by others"
+    clock.pass_seconds(61)
+    assert claim(store, "ben").item == left.item
+
+
+def test_a_judges_part_from_before_the_clock_was_put_back_is_free_for_others(store, make_study, clock) -> None:
+    make_study(3)
+    run = store.open_run("s", RunSettings("m", "m", {}))
+    store.take_stretch(run)
+    with store.writing() as connection:  # it was a process of another machine, of which one cannot know if it lives
+        connection.execute(update(leases).values(owner="elsewhere:1"))
+    assert store.take_stretch(run) is None
+    clock.pass_seconds(-86_400)
+    assert store.take_stretch(run)[0] == 0
 
 
 def test_a_skip_frees_the_place_for_others_and_is_not_offered_again(store, make_study) -> None:

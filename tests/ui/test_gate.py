@@ -7,6 +7,7 @@ import json
 import socket
 import time
 import uuid
+from datetime import timedelta
 from pathlib import Path
 
 import gradio as gr
@@ -187,6 +188,17 @@ def test_wrong_passwords_run_out(app, visit):
     assert stranger.post("/login", data={"name": "bob", "password": PASSWORD}).status_code == 429
     unknown = stranger.post("/login", data={"name": "nobody <b>", "password": "no"})
     assert (unknown.status_code, unknown.text) == (403, tries[0].text)
+
+
+def test_wrong_passwords_from_before_the_clock_was_put_back_do_not_bar_the_door(app, visit):
+    app.accounts.add("eve", "annotator", PASSWORD)
+    clock, stranger = app.store.clock, visit()
+    for _ in range(TRIES_FOR_A_NAME):
+        stranger.post("/login", data={"name": "eve", "password": "no"})
+    assert stranger.post("/login", data={"name": "eve", "password": PASSWORD}).status_code == 429
+    app.store.clock = lambda: clock() - timedelta(days=1)
+    assert stranger.post("/login", data={"name": "eve", "password": PASSWORD}).status_code == 303
+    app.store.clock = clock
 
 
 def test_an_invitation_works_once_and_there_is_no_registration(app, visit):
