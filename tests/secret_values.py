@@ -14,14 +14,15 @@ from detect_secrets.core.scan import scan_file
 from detect_secrets.settings import default_settings
 
 ROOT = Path(__file__).parents[1]
-# Digests of packages, a collection of replies, and pictures: long, and nobody types a key into them.
-LEFT_OUT = ("requirements", "tests/judge/replies.yaml", "docs/pictures/")
+# Digests of packages, a collection of replies, and pictures: long, and nobody types a key into them; this list itself.
+LEFT_OUT = ("requirements", "tests/judge/replies.yaml", "docs/pictures/", "tests/secret_values.py")
 NO_SECRETS = {
     "none": "sent as a key to servers that want none",
     "correct horse battery": "the password of every account that a test makes",
     "short": "a password that is refused for being it",
     "from-the-environment": "a key that a test plants in the environment and finds again",
     "sk-planted-Q7w8E9r0T1y2U3i4": "a key that a test plants and must find nowhere",
+    "https://openrouter.ai/api/v1": "where a provider's key may go",
     "pw": "in addresses that must be refused because they hold a password",
     "secret": "in addresses that must be refused because they hold a password",
 }
