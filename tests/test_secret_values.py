@@ -8,7 +8,7 @@ from secret_values import find
     "planted",
     [
         'aws = "AKIA' + 'QYLPMN5HHHFPZAM2"',
-        "token = ghp_" + "0123456789" + "abcdefghijABCDEFGHIJ012345",
+        "token = ghp_" + "0123456789ab" * 3,
         "-----BEGIN RSA PRIVATE " + "KEY-----",
         'password = "' + 'Tr0ub4dor&3-was-here"',
     ],
