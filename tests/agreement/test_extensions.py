@@ -105,12 +105,12 @@ def test_davidson_without_ties_is_bradley_terry_and_says_when_there_is_no_maximu
 @given(st.integers(0, 10_000))
 def test_ranking_accuracy_by_counting_pairs(seed):
     rng = np.random.default_rng(seed)
-    human, judge, group = rng.integers(1, 6, 20).astype(float), rng.normal(size=20).round(1), rng.integers(0, 5, 20)
-    judge[rng.random(20) < 0.2] = np.nan
+    human, judge, group = rng.integers(1, 6, 12).astype(float), rng.normal(size=12).round(1), rng.integers(0, 3, 12)
+    judge[rng.random(12) < 0.2] = np.nan
     best, total = 0.0, 0
-    for threshold in [0.0, *np.abs(judge[:, None] - judge).reshape(-1)]:
+    for threshold in {0.0, *np.abs(judge[:, None] - judge).reshape(-1).round(9)}:
         right = total = 0
-        for i in range(20):
+        for i in range(12):
             for j in range(i):
                 if group[i] == group[j] and np.isfinite(judge[[i, j]]).all():
                     gap = judge[i] - judge[j]
