@@ -42,8 +42,8 @@ class AnnotatorsPanel:
             with gr.Column(scale=2, min_width=280):
                 names = gr.Textbox(
                     label="Names, one a line (optional)",
-                    info="Each gets a link with the name filled in. There is no login here: a name is only a name, "
-                    "and whoever has a link can use it.",
+                    info="Each gets a link with the name filled in. Where nobody signs in, a name is only a name, and "
+                    "whoever has a link can use it; with accounts, the account’s name counts.",
                     lines=4,
                     max_lines=12,
                     elem_id="invite-names",

@@ -185,7 +185,8 @@ class SettingsPage:
         )
         key_env = gr.Textbox(
             label="Environment variable of the key",
-            info="Its name ends in _API_KEY. Leave it empty for servers without keys.",
+            info="Its name ends in _API_KEY; the key goes only where the server’s environment says that it may. "
+            "Leave it empty for servers without keys.",
             max_lines=1,
             elem_id="key-env",
         )

@@ -116,7 +116,7 @@ def _sign_in_page(root: str, wanted: str, problem: str = "") -> Response:
         f'<h1>Accord</h1>{_alert(problem)}<form method="post" action="{escape(root)}/login?next={quote(wanted)}">'
         '<label>Name<input name="name" autocomplete="username" required autofocus></label>'
         '<label>Password<input name="password" type="password" autocomplete="current-password" required></label>'
-        "<button>Sign in</button></form><p>There is no registration: a lead of the study invites you.</p>"
+        "<button>Sign in</button></form><p>There is no registration: an admin invites you.</p>"
     )
 
 
