@@ -6,6 +6,7 @@ is (.72 where leaving him out gives .38, on Newsroom).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
@@ -30,7 +31,7 @@ from agreement.intervals import (
 from agreement.pairs import divide
 
 MOST_RATERS = 12  # beyond this, a table for every pair of humans holds too little each
-MOST_NUMBERS = 10_000_000  # contributions of patterns to tables beyond which they are not written out
+MOST_NUMBERS = 2_000_000  # contributions of patterns to tables beyond which they are not written out
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,18 @@ def compare_with_ceiling(
     sampling: Sampling | None = None,
     clusters: ArrayLike | None = None,
 ) -> Ceiling:
-    """Return the ceiling of humans (N x R codes) and judge (N codes) in one of `pair_statistics`' statistics.
+    """Return the ceiling of humans (N x R codes) and judge (N codes) in one of `pair_statistics`' statistics."""
+    return compare_with_ceilings(raters, categories, (name,), sampling, clusters)[name]
+
+
+def compare_with_ceilings(
+    raters: tuple[ArrayLike, ArrayLike],
+    categories: Categories,
+    names: Sequence[str],
+    sampling: Sampling | None = None,
+    clusters: ArrayLike | None = None,
+) -> dict[str, Ceiling]:
+    """Return the ceilings in several statistics, all from the same resamples.
 
     Only items with two humans and the judge count, for all three numbers. The gap's interval is joint.
     """
@@ -97,28 +109,41 @@ def compare_with_ceiling(
     humans, judge = check_codes(raters[0], k).astype(np.int64), check_codes(raters[1], k).astype(np.int64)
     kept = ((humans >= 0).sum(axis=1) >= 2) & (judge >= 0)
     codes = np.column_stack([humans, judge])[kept]
-    many = humans.shape[1]
-    pooled = many > MOST_RATERS
-    if not kept.any():
+    many, n = humans.shape[1], codes.shape[0]
+    pooling: Literal["pairs", "pooled"] = "pooled" if many > MOST_RATERS else "pairs"
+    if not n:
         none = undefined("no item has two humans and the judge")
-        return Ceiling(name, none, none, none, 0, many, "pooled" if pooled else "pairs")
+        return {name: Ceiling(name, none, none, none, 0, many, pooling) for name in names}
     cluster = None if clusters is None else number_clusters(np.asarray(clusters)[kept])[0]
-    split = 1 if pooled else many * (many - 1) // 2
-    base = pair_statistics(categories)[name]
-    if codes.shape[0] * (split + (1 if pooled else many)) * k * k > MOST_NUMBERS:
-        made = _estimate_by_influence(codes, base, k, cluster, (sampling or Sampling()).level)
-        return Ceiling(name, *made, codes.shape[0], many, "pooled" if pooled else "pairs")
-    units = _units(codes, k, pooled, cluster)
+    split = 1 if pooling == "pooled" else many * (many - 1) // 2
+    known, drawn = pair_statistics(categories), sampling or Sampling()
+    if n * (split + (1 if pooling == "pooled" else many)) * k * k > MOST_NUMBERS:
+        made = {name: _estimate_by_influence(codes, known[name], k, cluster, drawn.level) for name in names}
+        return {name: Ceiling(name, *three, n, many, pooling) for name, three in made.items()}
+    wanted = {f"{name}/{part}": one for name in names for part, one in _three(known[name], split).items()}
+    found = estimate_all(_units(codes, k, pooling == "pooled", cluster), wanted, drawn)
+    parts = {name: [found[f"{name}/{part}"] for part in ("hh", "hj", "gap")] for name in names}
+    return {name: Ceiling(name, hh, hj, gap, n, many, pooling) for name, (hh, hj, gap) in parts.items()}
 
-    def of(start: int, stop: int | None) -> Statistic:
-        return Statistic(
-            lambda tables: mean_defined(base.compute(tables[..., start:stop, :, :])), "percentile", base.why
-        )
 
-    human, against = of(0, split), of(split, None)
-    gap = Statistic(lambda tables: against.compute(tables) - human.compute(tables), "percentile", base.why)
-    found = estimate_all(units, {"hh": human, "hj": against, "gap": gap}, sampling or Sampling())
-    return Ceiling(name, found["hh"], found["hj"], found["gap"], units.n, many, "pooled" if pooled else "pairs")
+def _three(base: Statistic, split: int) -> dict[str, Statistic]:
+    """Return human with human, human with judge and their difference, as statistics of the pairs' tables."""
+    last: list[tuple[FloatArray, FloatArray]] = []
+
+    def compute(tables: FloatArray) -> FloatArray:
+        # All three are asked of the same tables one after the other: the pairs are worked out once.
+        if not last or last[0][0] is not tables:
+            last[:] = [(tables, np.asarray(base.compute(tables)))]
+        return last[0][1]
+
+    def human(tables: FloatArray) -> FloatArray:
+        return mean_defined(compute(tables)[..., :split])
+
+    def judge(tables: FloatArray) -> FloatArray:
+        return mean_defined(compute(tables)[..., split:])
+
+    parts = {"hh": human, "hj": judge, "gap": lambda tables: judge(tables) - human(tables)}
+    return {name: Statistic(part, "percentile", base.why) for name, part in parts.items()}
 
 
 def _estimate_by_influence(

@@ -19,15 +19,20 @@ import numpy as np
 from sqlalchemy import insert, select
 
 from benchmarks.loops import measure_alpha, measure_kappa
+from exchange.agreeing import agree
+from exchange.report import write_report
 from judge.domain import Item, Study, Turn
 from judge.protocol import find_protocol
 from storage.imports import prepare
 from storage.schema import items, raters, verdicts
 from storage.store import Store
+from ui.agreement import Agreement
+from ui.agreement_views import show_sentence, show_value
 
 ROOT = Path(__file__).parents[1]
 FULL = "--full" in sys.argv
 ITEMS = 100_000 if FULL else 20_000
+PAGE_ITEMS = (100, 10_000, 100_000) if FULL else (100, 10_000)
 PEOPLE = 8
 LABELS = ("B++", "B+", "A=B", "A+", "A++")
 # What the numbers rest on: how often each rater gave each label, in which order, and whether it counts.
@@ -45,12 +50,12 @@ WHERE a.study_id = 1 GROUP BY a.rater_id, b.rater_id, a.label, b.label
 """
 
 
-def fill(database: str) -> None:
+def fill(database: str, count: int = ITEMS) -> None:
     """Make a study of ten verdicts an item: eight people, and a judge in both orders."""
     store = Store.open(database)
     store.create_study(Study("s", find_protocol("wildbench-pairwise").version))
     rng = np.random.default_rng(0)
-    for first in range(0, ITEMS, 2000):
+    for first in range(0, count, 2000):
         made = [
             Item(
                 f"q{n}",
@@ -61,14 +66,14 @@ def fill(database: str) -> None:
                 f"m{(n + 1) % 4}",
                 tags=(("coding", "maths")[n % 2],),
             )
-            for n in range(first, min(first + 2000, ITEMS))
+            for n in range(first, min(first + 2000, count))
         ]
         store.add_prepared("s", [prepare(item) for item in made])
     names = [("human", f"h{n}") for n in range(PEOPLE)] + [("judge", "gpt-x")]
     with store.writing() as connection:
         connection.execute(insert(raters), [{"kind": kind, "name": name} for kind, name in names])
         ids = connection.execute(select(items.c.id).order_by(items.c.position)).scalars().all()
-        truth = rng.integers(0, 5, ITEMS)
+        truth = rng.integers(0, 5, count)
         for rater in range(PEOPLE + 2):
             connection.execute(insert(verdicts), _verdicts(rater, list(ids), truth, rng))
     store.close()
@@ -134,6 +139,25 @@ def bench_command(folder: Path) -> None:
     )
 
 
+def bench_page(folder: Path) -> None:
+    """Print what the page costs: the numbers, made once, and its own work, which does not depend on their number."""
+    print("| verdicts | the numbers | the page's own markup | the same page again | report |\n|---|---|---|---|---|")
+    for count in PAGE_ITEMS:
+        database = f"sqlite:///{folder / f'page{count}.db'}"
+        fill(database, count)
+        store = Store.open(database)
+        value = agree(store, "s")
+        numbers = seconds(lambda store=store: agree(store, "s"), 2)
+        drawn = seconds(lambda value=value: show_sentence(value) + show_value(value, ""))
+        page = Agreement(store)
+        page.show_numbers("s", {})
+        again = seconds(lambda page=page: page.show_numbers("s", {}))
+        report = seconds(lambda value=value: write_report(value))
+        store.close()
+        shown = " | ".join(f"{taken:.2f} s" for taken in (numbers, drawn, again, report))
+        print(f"| {count * (PEOPLE + 2):,} | {shown} |", flush=True)
+
+
 def bench_loops() -> None:
     """Print how much quicker intervals are than bootstrap loops over other packages."""
     kappa, alpha = measure_kappa(100_000), measure_alpha(100_000)
@@ -145,3 +169,4 @@ if __name__ == "__main__":
     bench_loops()
     with tempfile.TemporaryDirectory() as place:
         bench_command(Path(place))
+        bench_page(Path(place))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Literal
 
@@ -16,25 +16,36 @@ from exchange.sentences import told
 
 SIDE_A = "var(--side-a,#2f6fd6)"
 SIDE_B = "var(--side-b,#b35a00)"
-ROW = 30
+ROW, TALL_ROW = 30, 50
 TOP, BOTTOM = 6, 34
 HEADING = 28
+SQUAT = 0.62  # of a cell's width is its height
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The width of a chart, the room for names and for what stands beside, and how many characters fit in each."""
+    """The width of a chart, the room for names and for what stands beside, and how many characters fit in each.
+
+    In a stacked chart names and numbers stand above what they speak of, not beside it.
+    """
 
     width: int = 900
     left: int = 200
     right: int = 330
     name: int = 24
     beside: int = 42
+    stacked: bool = False
+
+    @property
+    def row(self) -> int:
+        """Return the height of a line."""
+        return TALL_ROW if self.stacked else ROW
 
 
 WIDE = Frame()
 NARROW = Frame(620, 182, 206, 24, 29)  # for a card that shares its row
+PHONE = Frame(330, 12, 12, 26, 20, stacked=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +68,7 @@ def interval_chart(
 ) -> str:
     """Return points with intervals on one axis, a dashed line at the reference; what is undefined is a dash."""
     low, high = _domain(rows, reference)
-    height = TOP + ROW * len(rows) + BOTTOM
+    height = TOP + frame.row * len(rows) + BOTTOM
     across = frame.width - frame.left - frame.right
 
     def x(value: float) -> float:
@@ -68,12 +79,12 @@ def interval_chart(
         parts.append(_line(x(reference), TOP, x(reference), height - BOTTOM, "stroke-dasharray:4 4;opacity:.6"))
     described = []
     for place, row in enumerate(rows):
-        y = TOP + ROW * place + ROW / 2
+        y = TOP + frame.row * (place + 0.5)
         shown = told(dict(row.estimate), percent=percent)
         why = row.estimate.get("why") or ""
         described.append(f"{row.name}: {shown}{f' ({why})' if row.estimate['value'] is None else ''}")
         parts.append(_row(row, (x, y), (shown, why), frame))
-    return _svg(title, "; ".join(described), height, "".join(parts), frame.width)
+    return _svg(title, "; ".join(described), height, "".join(parts), frame)
 
 
 def _domain(rows: Sequence[Row], reference: float | None) -> tuple[float, float]:
@@ -86,7 +97,12 @@ def _domain(rows: Sequence[Row], reference: float | None) -> tuple[float, float]
 
 def _row(row: Row, place: tuple[Any, float], told_as: tuple[str, str], frame: Frame) -> str:
     made, (x, y), (shown, why) = row.estimate, place, told_as
-    parts = [_text(frame.left - 12, y + 5, f"{_MARKS[row.kind]}{row.name}", "end", limit=frame.name)]
+    name = f"{_MARKS[row.kind]}{row.name}"
+    above, y = y - 6, y + 10 if frame.stacked else y  # where the texts of a stacked line stand
+    if frame.stacked:
+        parts = [_text(0, above, name, "start", limit=frame.name, small=True)]
+    else:
+        parts = [_text(frame.left - 12, y + 5, name, "end", limit=frame.name)]
     tip = escape(f"{row.name}: {shown}{f' ({why})' if why else ''}, n = {made.get('n', 0)}")
     if made["value"] is not None:
         inner = ""
@@ -95,8 +111,13 @@ def _row(row: Row, place: tuple[Any, float], told_as: tuple[str, str], frame: Fr
         inner += _point(row.kind, x(made["value"]), y)
         parts.append(f"<g><title>{tip}</title>{inner}</g>")
     beside = f"{shown} {row.note or (why if made['value'] is None else '')}"
-    at = frame.width - frame.right + 12
-    parts.append(f"<g><title>{tip}</title>{_text(at, y + 5, beside, 'start', limit=frame.beside)}</g>")
+    if frame.stacked:
+        text = _text(
+            frame.width, above, shown if made["value"] is not None else beside, "end", limit=frame.beside, small=True
+        )
+    else:
+        text = _text(frame.width - frame.right + 12, y + 5, beside, "start", limit=frame.beside)
+    parts.append(f"<g><title>{tip}</title>{text}</g>")
     return "".join(parts)
 
 
@@ -121,7 +142,7 @@ def ceiling_chart(judges: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> s
         rows.append(Row(judge["name"], "judge", judge["leave_one_out"], note))
     reference = first["human_ceiling"]["value"]
     title = f"Agreement ({first['statistic'].replace('_', ' ')}): people with each other, and judges with people"
-    if frame is NARROW:
+    if frame is not WIDE:
         title = f"Agreement ({first['statistic'].replace('_', ' ')})"
     return interval_chart(title, rows, reference=reference, frame=frame)
 
@@ -167,21 +188,26 @@ def strength_chart(models: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> 
 
 
 def confusion_chart(
-    labels: Sequence[str], counts: Sequence[Sequence[int]], names: tuple[str, str], links: bool = False
+    labels: Sequence[str],
+    counts: Sequence[Sequence[int]],
+    names: tuple[str, str],
+    links: bool = False,
+    frame: Frame = NARROW,
 ) -> str:
     """Return a matrix of counts and shares of each row, darker for more; with `links` each cell can be clicked.
 
     A clickable cell is an element with class `cell` and data-row, data-column: the page listens for them.
     """
-    cell, left, top = 74, 120, 32
-    size = len(labels)
-    width, height = max(left + cell * size + 20, 620), top + cell * size * 0.62 + 6
+    size, top = len(labels), 32
+    left = 52 if frame.stacked else 120
+    cell = min(74.0, (frame.width - left - 4) / size) if frame.stacked else 74.0
+    width, height = max(left + cell * size + 4, frame.width), top + cell * size * SQUAT + 6
     parts = []
     described = []
     for row, name in enumerate(labels):
         total = sum(counts[row])
-        y = top + cell * 0.62 * row
-        parts.append(_text(left - 10, y + 27, name, "end", colour=_side(name)))
+        y = top + cell * SQUAT * row
+        parts.append(_text(left - 10, y + cell * SQUAT / 2 + 5, name, "end", colour=_side(name)))
         parts.append(_text(left + cell * (row + 0.5), top - 12, name, "middle", colour=_side(name)))
         for column, count in enumerate(counts[row]):
             share = count / total if total else 0.0
@@ -189,7 +215,7 @@ def confusion_chart(
             described.append(tip)
             parts.append(_cell((left + cell * column, y, cell), (row, column), (count, share), (tip, links)))
     title = f"{names[0]} (rows) against {names[1]} (columns)"
-    whole = _svg(title, "; ".join(described), height, "".join(parts), width)
+    whole = _svg(title, "; ".join(described), height, "".join(parts), replace(frame, width=math.ceil(width)))
     # An image has nothing inside that could be pressed; a group may.
     return whole.replace('role="img"', 'role="group"', 1) if links else whole
 
@@ -202,10 +228,10 @@ def _cell(
     marks = f' class="cell" tabindex="0" role="button" data-row="{row}" data-column="{column}"' if links else ""
     return (
         f"<g{marks}><title>{escape(tip)}</title>"
-        f'<rect x="{x + 1:.1f}" y="{y + 1:.1f}" width="{cell - 2:.1f}" height="{cell * 0.62 - 2:.1f}" rx="4" '
+        f'<rect x="{x + 1:.1f}" y="{y + 1:.1f}" width="{cell - 2:.1f}" height="{cell * SQUAT - 2:.1f}" rx="4" '
         f'style="fill:currentColor;fill-opacity:{0.03 + 0.3 * share:.2f}{outline}"/>'
-        f"{_text(x + cell / 2, y + 20, str(count), 'middle')}"
-        f"{_text(x + cell / 2, y + 37, f'{share:.0%}', 'middle', small=True)}</g>"
+        f"{_text(x + cell / 2, y + cell * SQUAT / 2 - 3, str(count), 'middle')}"
+        f"{_text(x + cell / 2, y + cell * SQUAT / 2 + 13, f'{share:.0%}', 'middle', small=True)}</g>"
     )
 
 
@@ -219,7 +245,7 @@ def _side(label: str) -> str:
 def curve_chart(judges: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str:
     """Return the alternative annotator test's winning rate over its margin, with one half as what passes."""
     height, dashes = 240, ("", "6 4", "2 3", "8 3 2 3")
-    left, right = 60, frame.width - frame.right
+    left, right = (28, frame.width - 8) if frame.stacked else (60, frame.width - frame.right)
     described, parts = [], [_line(left, height - 40, right, height - 40), _line(left, 20, left, height - 40)]
 
     def point(epsilon: float, rate: float) -> tuple[float, float]:
@@ -238,32 +264,35 @@ def curve_chart(judges: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str
             style = f"fill:none;stroke:currentColor;stroke-width:2;stroke-dasharray:{dashes[at % 4] or 'none'}"
             tip = escape(described[-1])
             parts.append(f'<g><title>{tip}</title><polyline points="{way}" style="{style}"/></g>')
-            end = point(*known[-1])
-            parts.append(
-                _text(end[0] + 8, 24 + 18 * at if len(judges) > 1 else end[1] + 5, f"◆ {judge['name']}", "start")
-            )
-    return _svg(
-        "Alternative annotator test: share of people the judge may replace",
-        "; ".join(described),
-        height,
-        "".join(parts),
-        frame.width,
-    )
+            parts.append(_curve_name(f"◆ {judge['name']}", point(*known[-1]), (at, len(judges)), frame))
+    title = "Alternative annotator test: share of people the judge may replace"
+    if frame.stacked:
+        title = "Share of people the judge may replace"
+    return _svg(title, "; ".join(described), height, "".join(parts), frame)
+
+
+def _curve_name(name: str, end: tuple[float, float], place: tuple[int, int], frame: Frame) -> str:
+    """Return a curve's name behind its end; where there is no room for that, below the curve and to the right."""
+    at, many = place
+    if frame.stacked:
+        y = 190 - 18 * at if end[1] < 120 else 24 + 18 * at
+        return _text(end[0], y, name, "end", limit=30)
+    return _text(end[0] + 8, 24 + 18 * at if many > 1 else end[1] + 5, name, "start", limit=frame.beside)
 
 
 def flow_chart(flow: Mapping[str, Any], frame: Frame = WIDE) -> str:
     """Return how many items are left at each step from sampled to overlapping."""
     steps = ("sampled", "judged", "readable", "labelled", "overlapping")
-    most = max([int(flow[step]) for step in steps] + [1])
+    most, left = max([int(flow[step]) for step in steps] + [1]), 96 if frame.stacked else frame.left
     parts = []
     for place, step in enumerate(steps):
-        y, width = 10 + 26 * place, (frame.width - frame.left - 90) * flow[step] / most
-        parts.append(_text(frame.left - 12, y + 16, step, "end"))
+        y, width = 10 + 26 * place, (frame.width - left - 90) * flow[step] / most
+        parts.append(_text(left - 12, y + 16, step, "end"))
         style = "fill:currentColor;fill-opacity:.25"
-        parts.append(f'<rect x="{frame.left}" y="{y}" width="{width:.1f}" height="20" rx="4" style="{style}"/>')
-        parts.append(_text(frame.left + width + 8, y + 16, str(flow[step]), "start"))
+        parts.append(f'<rect x="{left}" y="{y}" width="{width:.1f}" height="20" rx="4" style="{style}"/>')
+        parts.append(_text(left + width + 8, y + 16, str(flow[step]), "start"))
     described = ", ".join(f"{step} {flow[step]}" for step in steps)
-    return _svg("Items at each step", described, 10 + 26 * len(steps), "".join(parts), frame.width)
+    return _svg("Items at each step", described, 10 + 26 * len(steps), "".join(parts), frame)
 
 
 def _axis(ends: tuple[float, float], height: float, x: Any, percent: bool) -> str:
@@ -297,9 +326,11 @@ def _text(  # noqa: PLR0913 (what a text in a chart has)
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" style="{style}">{escape(shown)}</text>'
 
 
-def _svg(title: str, described: str, height: float, inside: str, width: float) -> str:
-    whole = height + HEADING
-    heading = f'<text x="0" y="16" style="font-size:14px;font-weight:700;fill:currentColor">{escape(title)}</text>'
+def _svg(title: str, described: str, height: float, inside: str, frame: Frame) -> str:
+    whole, width = height + HEADING, frame.width
+    limit = frame.width // 8
+    shown = f"{title[: limit - 1]}…" if len(title) > limit else title
+    heading = f'<text x="0" y="16" style="font-size:14px;font-weight:700;fill:currentColor">{escape(shown)}</text>'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" viewBox="0 0 {width:.0f} {whole:.0f}" '
         f'style="max-width:{width:.0f}px;width:100%;font-family:inherit">'

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from agreement.alt_test import Measure, run_alt_test, run_by_domain
 from agreement.categories import Categories, FloatArray, IntArray
-from agreement.ceiling import Ceiling, compare_with_ceiling, score_ceiling
+from agreement.ceiling import Ceiling, compare_with_ceilings, score_ceiling
 from agreement.combine import joint_agreement
 from agreement.comparison import compare
 from agreement.differences import adjust_p, compare_judges
@@ -91,21 +91,13 @@ def headline_statistic(panel: Panel) -> str:
 def measure_ceilings(panel: Panel, judge: int) -> dict[str, Ceiling]:
     """Return how far people agree with each other and with the judge on the same items, by statistic."""
     people, codes = panel.codes[:, list(panel.humans)], panel.codes[:, judge]
-    names = ["exact", "kappa", "kappa_quadratic"]
-    found = compare_with_ceilings(panel, people, codes, names)
+    names = ("exact", "kappa", "kappa_quadratic")
+    found = compare_with_ceilings((people, codes), panel.categories, names, panel.sampling, panel.cluster)
     if panel.kind == "direct":
         values = panel.categories.array
         scores = [np.where(side >= 0, values[side], np.nan) for side in (people, codes)]
         found["pearson"] = score_ceiling(scores[0], scores[1], panel.sampling, panel.cluster)
     return found
-
-
-def compare_with_ceilings(panel: Panel, people: IntArray, codes: IntArray, names: list[str]) -> dict[str, Ceiling]:
-    """Return the ceilings in several statistics of pairs."""
-    return {
-        name: compare_with_ceiling((people, codes), panel.categories, name, panel.sampling, panel.cluster)
-        for name in names
-    }
 
 
 def _named(ceiling: Ceiling, made: Estimate) -> dict[str, Any]:

@@ -38,7 +38,24 @@ th, td { text-align: left; padding: .25rem .75rem .25rem 0; border-bottom: 1px s
 pre { font: 12px/1.4 "IBM Plex Mono", monospace; overflow-x: auto; border: 1px solid var(--line); border-radius: 8px;
   padding: .75rem; }
 dt { font-weight: 700; } dd { margin: 0 0 .5rem; overflow-wrap: anywhere; }
-@media print { body { max-width: none; margin: 0; } details { display: none; } h2 { break-after: avoid; } }
+figcaption { font-size: .75rem; color: var(--muted); margin-top: .25rem; }
+@media (max-width: 700px) { th, td { white-space: normal; vertical-align: top; } }
+@media print {
+  :root { color-scheme: light; --side-a: #2f6fd6; --side-b: #b35a00; --muted: #444; --line: #bbb; }
+  @page { margin: 15mm; }
+  body { max-width: none; margin: 0; padding: 0; background: none; color: #000; font-size: 10.5pt; }
+  .sentence { font-size: 15pt; }
+  details, .copies { display: none; }
+  h2, h3 { break-after: avoid; }
+  figure { overflow: visible; }
+  figure:has(table) { break-inside: auto; }
+  table { width: 100%; font-size: 7.5pt; }
+  th, td { white-space: normal; overflow-wrap: break-word; padding: .15rem .4rem .15rem 0; vertical-align: top; }
+  thead { display: table-header-group; }
+  tr, li, dt { break-inside: avoid; }
+  dt { break-after: avoid; }
+  svg.chart { max-height: 16cm; }
+}
 """
 
 
@@ -65,7 +82,7 @@ def _sections(value: dict[str, Any]) -> Iterator[str]:
     for table in tables:
         yield _table(table)
     yield _methods(value)
-    yield "<h2>Tables to copy</h2>"
+    yield '<h2 class="copies">Tables to copy</h2>'
     for name, write in (("Markdown", as_markdown), ("LaTeX", as_latex)):
         text = "\n".join(f"{table.title}\n\n{write(table)}" for table in tables)
         yield f"<details><summary>{name}</summary><pre>{escape(text)}</pre></details>"
@@ -92,7 +109,8 @@ def list_charts(value: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
     if judges:
         if pairwise:
             found["Length"] = [("length", length_chart(judges))]
-        found["May the judge stand in for a person?"] = [("alt-test", curve_chart(judges))]
+        if any(point["winning_rate"] is not None for judge in judges for point in judge["alt_test"]["curve"]):
+            found["May the judge stand in for a person?"] = [("alt-test", curve_chart(judges))]
         found["Corrected by people's labels"] = [
             (f"corrected-{at}", corrected_chart(judge, percent=pairwise)) for at, judge in enumerate(judges)
         ]

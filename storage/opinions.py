@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import BindParameter, Connection, bindparam, func, insert, select, union
+from sqlalchemy import BindParameter, Connection, bindparam, exists, func, insert, select, union
 
 from judge.domain import StudyError
 from storage.desk import Remark
@@ -17,13 +17,21 @@ from storage.schema import calls, facts, items, raters, remarks, verdicts
 
 _STUDY: BindParameter[int] = bindparam("study")
 _NEWEST = select(func.max(verdicts.c.id)).where(verdicts.c.study_id == _STUDY)
+# SQLite finds the last verdict of each rater at the end of a stretch of the index; of a study it would read them all.
+_NEWEST_OF_EACH = (
+    select(func.max(verdicts.c.id))
+    .where(verdicts.c.study_id == _STUDY, verdicts.c.rater_id == raters.c.id)
+    .correlate(raters)
+    .scalar_subquery()
+)
+_NEWEST_IN_SQLITE = select(func.max(_NEWEST_OF_EACH)).select_from(raters)
 _NEWEST_ANYWHERE = select(func.max(verdicts.c.id))
 _TAGS = select(facts.c.tags).where(facts.c.study_id == _STUDY).distinct()
 _MODELS = union(
     *(select(side).where(facts.c.study_id == _STUDY, side.is_not(None)) for side in (facts.c.model_a, facts.c.model_b))
 )
 _RATERS = select(raters.c.kind, raters.c.name).where(
-    raters.c.id.in_(select(verdicts.c.rater_id).where(verdicts.c.study_id == _STUDY))
+    exists().where(verdicts.c.study_id == _STUDY, verdicts.c.rater_id == raters.c.id)
 )
 _ITEM = select(items.c.id).where(items.c.study_id == _STUDY, items.c.name == bindparam("item"))
 _SURE = (
@@ -89,7 +97,8 @@ def newest_verdict(connection: Connection, study_id: int | None) -> int:
     """Return the number of the last verdict stored, in a study or anywhere: while it stays, nothing has been said."""
     if study_id is None:
         return int(connection.execute(_NEWEST_ANYWHERE).scalar() or 0)
-    return int(connection.execute(_NEWEST, {"study": study_id}).scalar() or 0)
+    newest = _NEWEST_IN_SQLITE if connection.dialect.name == "sqlite" else _NEWEST
+    return int(connection.execute(newest, {"study": study_id}).scalar() or 0)
 
 
 def list_choices(connection: Connection, study_id: int) -> Choices:

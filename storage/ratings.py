@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,9 @@ Floats = NDArray[np.float64]
 STATUSES = ("ok", "unreadable", "refused", "cut_off", "failed")
 ORDERS = ("AB", "BA")
 _LABELS, _ORDERS, _STATUSES = 128, 4, 8  # how many values each part of a packed number has room for
-_PACKED = _LABELS * _ORDERS * 2 * _STATUSES
+_PACKED = _LABELS * _ORDERS * 2 * _STATUSES * 2 * 2
+_NONE = -1e300  # stands for a missing number on its way out of the database: None would make every row an object
+_ASIDE = ("after_reveal", "withdrawn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +148,14 @@ def read_ratings(connection: Connection, study: StudyRow, filters: Filters) -> R
     ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
     where = [verdicts.c.study_id == study_id, *_chosen_verdicts(study_id, filters, chosen)]
     people = _raters_of(connection, where)
-    packed = _fetch(connection, _packed(scale, connection.dialect.name).where(*where, *_counts()))
-    known, numbers = _unpack(packed), np.array([number for number, _ in people], dtype=np.int64)
+    every = _unpack(_fetch(connection, _packed(scale, connection.dialect.name).where(*where)))
+    numbers = np.array([number for number, _ in people], dtype=np.int64)
+    # One pass over the verdicts brings those that do not count too: counting them by themselves would be another.
+    withdrawn = every["status"] == len(STATUSES)
+    aside = withdrawn | every["revealed"]
+    counted = ~(aside | every["superseded"])
+    known = {name: column[counted] for name, column in every.items()}
+    reasons = every["item"][aside], withdrawn[aside]
     item = _place(ids, known["item"])
     ratings = Ratings(
         raters=tuple(rater for _, rater in people),
@@ -156,11 +164,11 @@ def read_ratings(connection: Connection, study: StudyRow, filters: Filters) -> R
         rater=_place(numbers, known["rater"]),
         code=known["label"] - 1,
         order=known["order"] - 1,
-        repeat=known["repeat"].astype(np.bool_),
+        repeat=known["repeat"],
         status=known["status"],
         seconds=known["seconds"],
         time=known["time"],
-        set_aside=_set_aside(connection, where),
+        set_aside=_count_aside(*reasons),
     )
 
     def calls_of(rater: int) -> Ints:
@@ -174,7 +182,8 @@ def read_ratings(connection: Connection, study: StudyRow, filters: Filters) -> R
     questions = choose_part(found.facts.question.names, filters.part, study.study.seed, filters.test_share)
     kept = np.array([name in questions for name in found.facts.question.names], dtype=np.bool_)
     inside = kept[found.facts.question.codes] if kept.size else np.zeros(0, dtype=np.bool_)
-    return take_items(found, inside, _set_aside_on(connection, where, set(ids[inside].tolist())))
+    mine = np.isin(reasons[0], ids[inside])
+    return take_items(found, inside, _count_aside(reasons[0][mine], reasons[1][mine]))
 
 
 def take_items(ratings: Ratings, kept: NDArray[np.bool_], set_aside: dict[str, int]) -> Ratings:
@@ -259,38 +268,24 @@ def _chosen_verdicts(
     return found
 
 
+def _superseded() -> Any:
+    """Return the verdicts in whose place a later one stands that was given before any reveal.
+
+    The list is made once; asking for each verdict whether it has a later one takes longer.
+    """
+    later = verdicts.alias("later")
+    return select(later.c.supersedes).where(later.c.supersedes.is_not(None), ~later.c.after_reveal)
+
+
 def _counts() -> list[ColumnElement[bool]]:
     """Return the conditions under which a verdict counts: see the module's first lines."""
-    later = verdicts.alias("later")
-    # The list of superseded verdicts is made once; asking for each verdict whether it has a later one takes longer.
-    superseded = select(later.c.supersedes).where(later.c.supersedes.is_not(None), ~later.c.after_reveal)
-    return [verdicts.c.status != WITHDRAWN, ~verdicts.c.after_reveal, verdicts.c.id.not_in(superseded)]
+    return [verdicts.c.status != WITHDRAWN, ~verdicts.c.after_reveal, verdicts.c.id.not_in(_superseded())]
 
 
-def _set_aside(connection: Connection, where: Sequence[ColumnElement[bool]]) -> dict[str, int]:
+def _count_aside(item: Ints, withdrawn: NDArray[np.bool_]) -> dict[str, int]:
     """Return how many verdicts do not count, by reason."""
-    reasons: dict[Literal["after_reveal", "withdrawn"], ColumnElement[bool]] = {
-        "after_reveal": and_(verdicts.c.after_reveal, verdicts.c.status != WITHDRAWN),
-        "withdrawn": verdicts.c.status == WITHDRAWN,
-    }
-    if not connection.execute(select(exists().where(*where, or_(*reasons.values())))).scalar():
-        return {}
-    sums = (func.coalesce(func.sum(case((reason, 1), else_=0)), 0) for reason in reasons.values())
-    counted = connection.execute(select(*sums).where(*where)).one()
-    return {name: int(count) for name, count in zip(reasons, counted, strict=True) if count}
-
-
-def _set_aside_on(connection: Connection, where: Sequence[ColumnElement[bool]], ids: set[int]) -> dict[str, int]:
-    """Return how many verdicts on these items do not count, by reason."""
-    aside = select(verdicts.c.item_id, verdicts.c.status).where(
-        *where, or_(verdicts.c.after_reveal, verdicts.c.status == WITHDRAWN)
-    )
-    reasons = [
-        "withdrawn" if status == WITHDRAWN else "after_reveal"
-        for number, status in _fetch(connection, aside)
-        if number in ids
-    ]
-    return {name: reasons.count(name) for name in ("after_reveal", "withdrawn") if name in reasons}
+    counts = int(item.size - withdrawn.sum()), int(withdrawn.sum())
+    return {name: count for name, count in zip(_ASIDE, counts, strict=True) if count}
 
 
 def _raters_of(connection: Connection, where: Sequence[ColumnElement[bool]]) -> list[tuple[int, Rater]]:
@@ -305,32 +300,39 @@ def _packed(scale: Scale, dialect: str) -> Any:
     """Return the query for item, everything small as one number, seconds and time; few columns come out quicker."""
     label = case({name: code + 1 for code, name in enumerate(scale.labels)}, value=verdicts.c.label, else_=0)
     order = case({name: place + 1 for place, name in enumerate(ORDERS)}, value=verdicts.c.order, else_=0)
-    status = case({name: place for place, name in enumerate(STATUSES)}, value=verdicts.c.status, else_=0)
-    again = case((verdicts.c.repeat, 1), else_=0)
-    small = ((status * 2 + again) * _ORDERS + order) * _LABELS + label
+    known = {name: place for place, name in enumerate((*STATUSES, WITHDRAWN))}
+    status = case(known, value=verdicts.c.status, else_=0)
+    again, revealed = (case((flag, 1), else_=0) for flag in (verdicts.c.repeat, verdicts.c.after_reveal))
+    superseded = case((verdicts.c.id.in_(_superseded()), 1), else_=0)
+    flags = (superseded * 2 + revealed) * _STATUSES + status
+    small = ((flags * 2 + again) * _ORDERS + order) * _LABELS + label
     epoch = (
         func.unixepoch(verdicts.c.created) if dialect == "sqlite" else func.floor(extract("epoch", verdicts.c.created))
     )
-    columns = (verdicts.c.item_id, verdicts.c.rater_id * literal(_PACKED) + small, verdicts.c.seconds)
-    return select(*columns, cast(epoch, Float)).order_by(verdicts.c.rater_id, verdicts.c.id)
+    columns = (verdicts.c.item_id, verdicts.c.rater_id * literal(_PACKED) + small)
+    moments = (func.coalesce(column, literal(_NONE, Float)) for column in (verdicts.c.seconds, cast(epoch, Float)))
+    return select(*columns, *moments).order_by(verdicts.c.rater_id, verdicts.c.id)
 
 
 def _unpack(rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
-    flat = np.fromiter(chain.from_iterable(rows), dtype=object, count=4 * len(rows)) if rows else np.zeros(0, object)
-    table = flat.reshape(-1, 4)
-    small = table[:, 1].astype(np.int64)
-    rest, label = np.divmod(small % _PACKED, _LABELS)
+    flat = np.fromiter(chain.from_iterable(rows), dtype=np.float64, count=4 * len(rows))
+    item, packed, seconds, time = flat.reshape(-1, 4).T
+    rater, small = np.divmod(packed.astype(np.int64), _PACKED)
+    rest, label = np.divmod(small.astype(np.int32), _LABELS)
     rest, order = np.divmod(rest, _ORDERS)
-    status, again = np.divmod(rest, 2)
+    rest, again = np.divmod(rest, 2)
+    flags, status = np.divmod(rest, _STATUSES)
     return {
-        "item": table[:, 0].astype(np.int64),
-        "rater": small // _PACKED,
-        "label": label,
-        "order": order,
-        "repeat": again,
-        "status": status,
-        "seconds": table[:, 2].astype(np.float64),  # None becomes NaN
-        "time": table[:, 3].astype(np.float64),
+        "item": item.astype(np.int64),
+        "rater": rater,
+        "label": label.astype(np.int64),
+        "order": order.astype(np.int64),
+        "repeat": again == 1,
+        "status": status.astype(np.int64),
+        "revealed": flags % 2 == 1,
+        "superseded": flags >= 2,
+        "seconds": np.where(seconds == _NONE, np.nan, seconds),
+        "time": np.where(time == _NONE, np.nan, time),
     }
 
 

@@ -21,6 +21,13 @@ const dress = () => {
     if (link.dataset.view) words.set("view", link.dataset.view);
     link.href = here(words);
   }
+  // On a phone a cell stands behind the name of its column.
+  for (const table of all(".table table")) {
+    const heads = [...table.tHead.rows[0].cells].map((head) => head.textContent.trim());
+    for (const row of table.tBodies[0].rows) {
+      [...row.cells].forEach((each, place) => place && heads[place] && (each.dataset.head = heads[place]));
+    }
+  }
   const reader = element.querySelector("[name=reader]");
   if (reader) reader.value = accord.recall("reader") ?? accord.recall("annotator") ?? "";
   const second = element.querySelector("[data-compare='1']");

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from exchange.charts import (
-    NARROW,
     confusion_chart,
     corrected_chart,
     curve_chart,
@@ -21,6 +21,7 @@ from ui.agreement_models import list_model_cards
 from ui.agreement_parts import (
     cell,
     estimate_cell,
+    show_both,
     show_card,
     show_cells,
     show_dash,
@@ -85,7 +86,8 @@ def _confusion(value: Value, judge: Value, of: str, name: str) -> str:
         why = pair["exact"].get("why") or "no item has both"
         return f"<div{of}>{show_hint(f'There is nothing to compare: {why}.')}</div>"
     labels, counts = value["scale"], pair["confusion"]
-    chart = confusion_chart(labels, counts, ("● consensus", f"◆ {judge['name']}"), links=True)
+    names = "● consensus", f"◆ {judge['name']}"
+    chart = show_both(lambda frame: confusion_chart(labels, counts, names, links=True, frame=frame))
     heads = [("consensus", "Rows: people"), *((label, "") for label in labels)]
     rows = [
         cell(escape(label)) + "".join(cell(str(count), count) for count in line)
@@ -107,7 +109,7 @@ def _position(value: Value) -> str:
         (f"{show_rater('judge', judge['name'])}: both orders agree", judge["swap_consistency"])
         for judge in value["judges"]
     ]
-    chart = position_chart(value["raters"], NARROW)
+    chart = show_both(partial(position_chart, value["raters"]))
     meant = "How often the response shown first wins, where a side wins; without a bias it is one half."
     return show_card("position", "Position", meant, show_figure("position", chart, show_estimates("Position", rows)))
 
@@ -123,7 +125,7 @@ def _length(value: Value) -> str:
             ("always the longer: agrees with people", length["baseline"]),
         ]
     meant = "How often the longer response wins; only what a judge prefers beyond people is its bias."
-    figure = show_figure("length", length_chart(value["judges"], NARROW), show_estimates("Length", rows))
+    figure = show_figure("length", show_both(partial(length_chart, value["judges"])), show_estimates("Length", rows))
     return show_card("length", "Length", meant, figure)
 
 
@@ -166,11 +168,14 @@ def _curve(value: Value) -> str:
     meant = (
         "The share of people whom the judge may replace, as its cheapness is worth more; from one half on it passes."
     )
-    if not any(judge["alt_test"]["curve"] for judge in value["judges"]):
+    known = [point["winning_rate"] for judge in value["judges"] for point in judge["alt_test"]["curve"]]
+    if all(rate is None for rate in known):
         why = value["judges"][0]["alt_test"]["why"] or "undefined"
         figure = show_hint(f"There is no answer yet: {why}.")
     else:
-        figure = show_figure("alt-test", curve_chart(value["judges"], NARROW), show_cells("Curve", heads, rows))
+        figure = show_figure(
+            "alt-test", show_both(partial(curve_chart, value["judges"])), show_cells("Curve", heads, rows)
+        )
     return show_card("alt-test", "May the judge stand in for a person?", meant, figure)
 
 
@@ -197,7 +202,7 @@ def _corrected(value: Value, judge: Value, of: str, name: str) -> str:
     if made["value"] is None:
         why = made.get("why") or "undefined"
         return f"<div{of}>{show_hint(f'There is no corrected number: {why}.')}{show_listing(name, table)}</div>"
-    chart = corrected_chart(judge, value["kind"] == "pairwise", NARROW)
+    chart = show_both(partial(corrected_chart, judge, value["kind"] == "pairwise"))
     return f'<div{of}>{show_figure(name, chart, table)}<p class="meant">{escape(_assumed(made))}</p></div>'
 
 
@@ -267,7 +272,9 @@ def _flow(value: Value) -> str:
     rows = [cell(escape(step)) + cell(str(count), count) for step, count in counts]
     table = show_cells("Flow of counts", [("step", ""), ("count", "")], rows)
     meant = "How many items are left at each step, from all of them to those with both a judge's and a person's label."
-    return show_card("flow", "From sampled to overlapping", meant, show_figure("flow", flow_chart(flow, NARROW), table))
+    return show_card(
+        "flow", "From sampled to overlapping", meant, show_figure("flow", show_both(partial(flow_chart, flow)), table)
+    )
 
 
 def _held_out(value: Value) -> str:

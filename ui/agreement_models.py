@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from exchange.charts import NARROW, strength_chart
+from exchange.charts import strength_chart
 from exchange.model_tables import length_rule, source_of
-from ui.agreement_parts import cell, estimate_cell, show_card, show_cells, show_dash, show_figure, show_listing
+from ui.agreement_parts import (
+    cell,
+    estimate_cell,
+    show_both,
+    show_card,
+    show_cells,
+    show_dash,
+    show_figure,
+    show_listing,
+)
 from ui.display import escape
 
 Value = dict[str, Any]
@@ -49,7 +59,7 @@ def _models(value: Value) -> str:
         "models",
         "Models (Bradley–Terry)",
         meant,
-        show_figure("models", strength_chart(value["models"], NARROW), table),
+        show_figure("models", show_both(partial(strength_chart, value["models"])), table),
     )
 
 
@@ -90,7 +100,7 @@ def _rules(value: Value) -> Iterator[str]:
         f"The WB-Reward by {source_of(value)} when a slight win of what is longer by more than K characters is a tie."
     )
     table = show_listing("length-rules", show_cells("Length rules", heads, rows))
-    yield show_card("length-rules", "WB-Reward by length rule", meant, table)
+    yield show_card("length-rules", "WB-Reward by length rule", meant, table, wide=True)
 
 
 def _baselines(value: Value) -> Iterator[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from exchange.charts import NARROW, PHONE, Frame
 from exchange.grid import Table
 from exchange.sentences import Told, told
 from ui.display import escape
@@ -95,6 +96,11 @@ def show_card(name: str, title: str, meant: str, body: str, *, wide: bool = Fals
         f'<section class="card{" wide" if wide else ""}" id="card-{name}" aria-labelledby="title-{name}">'
         f'<h3 id="title-{name}">{escape(title)}</h3><p class="meant">{escape(meant)}</p>{body}</section>'
     )
+
+
+def show_both(draw: Callable[[Frame], str], broad: Frame = NARROW) -> str:
+    """Return a chart as a card has room for it, and as a phone has; the stylesheet shows one of them."""
+    return f'<div class="broad">{draw(broad)}</div><div class="slim">{draw(PHONE)}</div>'
 
 
 def show_figure(name: str, chart: str, numbers: str, of: str = "") -> str:

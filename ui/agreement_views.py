@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from exchange.charts import NARROW, ceiling_chart
+from exchange.charts import WIDE, ceiling_chart
 from ui.agreement_cards import list_cards
 from ui.agreement_parts import (
     cell,
     estimate_cell,
+    show_both,
     show_cells,
     show_dash,
     show_estimates,
@@ -92,7 +94,7 @@ def _ceiling(judges: Sequence[Value]) -> str:
     for judge in judges:
         rows.append((show_rater("judge", judge["name"]), judge["leave_one_out"]))
         rows.append((f"gap of <bdi>{escape(judge['name'])}</bdi>", judge["gap"]))
-    charts = f'<div class="broad">{ceiling_chart(judges)}</div><div class="slim">{ceiling_chart(judges, NARROW)}</div>'
+    charts = show_both(partial(ceiling_chart, judges), WIDE)
     return show_figure("ceiling", charts, show_estimates("The human ceiling", rows))
 
 

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 import app
 from exchange.agreeing import agree, list_cell
 from exchange.panel import Options
+from exchange.report import write_report
 from judge.domain import GivenVerdict, Item, Study, Turn
 from judge.protocol import find_protocol
 from storage.imports import prepare
@@ -71,13 +72,13 @@ def test_a_cell_of_the_confusion_matrix_leads_to_its_items(open_page, served, st
     row, column = next((r, c) for r, line in enumerate(counts) for c, count in enumerate(line) if count and r != c)
     wanted = [entry["id"] for entry in list_cell(served.store, study, QUICK, ("consensus", "gpt-x"), (row, column))]
     card = page.locator("#card-confusion [data-judge='gpt-x']")
-    card.locator(f".cell[data-row='{row}'][data-column='{column}']").click()
+    card.locator(f".broad .cell[data-row='{row}'][data-column='{column}']").click()
     expect(card.locator(".cell-items li")).to_have_text(wanted)
-    diagonal = card.locator(".cell[data-row='2'][data-column='2']")
+    diagonal = card.locator(".broad .cell[data-row='2'][data-column='2']")
     diagonal.focus()
     page.keyboard.press("Enter")
     expect(card.locator(".cell-items li")).to_have_count(counts[2][2])
-    card.locator(f".cell[data-row='{row}'][data-column='{column}']").click()
+    card.locator(f".broad .cell[data-row='{row}'][data-column='{column}']").click()
     card.get_by_role("link", name=wanted[0], exact=True).click()
     expect(page.locator("#item-detail h2")).to_have_text(wanted[0])
 
@@ -179,7 +180,7 @@ def test_no_name_of_a_rater_model_or_tag_runs(open_page, served):
     fill(served.store, "hostile names", HOSTILE)
     page = open_agreement(open_page, "hostile names")
     card = page.locator("#card-confusion [data-judge]").first
-    card.locator(".cell[data-row='0'][data-column='0']").click()
+    card.locator(".broad .cell[data-row='0'][data-column='0']").click()
     expect(card.locator(".cell-items li").first).to_contain_text("<img src=x")
     page.get_by_text("Filters and rules").click()
     page.get_by_role("link", name="Disagreements").click()
@@ -203,6 +204,28 @@ def test_programs_ask_for_the_same_json(served, study):
     assert "nonesuch" in json.load(refused.value)["error"]
 
 
-def test_on_a_phone_nothing_is_wider_than_the_screen(open_page, study):
+SIDEWAYS = """() => [...document.querySelectorAll("#agreement *")].filter((each) =>
+  each.clientWidth && each.scrollWidth > each.clientWidth + 1
+  && ["auto", "scroll"].includes(getComputedStyle(each).overflowX)).map((each) => each.outerHTML.slice(0, 200))"""
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen_and_nothing_scrolls_sideways(open_page, study):
     page = open_agreement(open_page, study, width=390, height=844)
+    for folded in page.locator("#agreement details:not([open]) > summary").all():
+        if folded.is_visible():
+            folded.click()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate(SIDEWAYS) == []
+    chart = page.locator("#agreement svg.chart:visible").first
+    assert chart.bounding_box()["width"] > 300  # drawn for this width, not shrunk until nobody can read it
+
+
+def test_the_printed_report_is_dark_on_white_and_no_wider_than_its_paper(open_page, served, study):
+    page = open_page("/agreement", width=680, height=960)  # an A4 sheet less its margins
+    page.set_content(write_report(agree(served.store, study, QUICK)))
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 680
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    wide = "[...document.querySelectorAll('table, svg')].filter((e) => e.getBoundingClientRect().right > 681).length"
+    assert page.evaluate(wide) == 0
+    assert page.pdf(format="A4").startswith(b"%PDF")
