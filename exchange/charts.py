@@ -30,11 +30,11 @@ class Frame:
     In a stacked chart names and numbers stand above what they speak of, not beside it.
     """
 
-    width: int = 900
+    width: int = 960
     left: int = 200
-    right: int = 330
+    right: int = 390
     name: int = 24
-    beside: int = 42
+    beside: int = 50
     stacked: bool = False
 
     @property
