@@ -109,6 +109,14 @@ def store(database: str) -> Iterator[Store]:
 
 
 @pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[Store]:
+    """A store in a file, for what is the same over either database."""
+    opened = Store.open(f"sqlite:///{tmp_path / 'accord.db'}")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
 def add_items(store: Store) -> Callable[..., None]:
     def add(count: int, first: int = 0) -> None:
         numbers = range(first, first + count)

@@ -12,7 +12,6 @@ from exchange.panel import Options
 from judge.domain import InputError, Study
 from judge.protocol import find_protocol
 from storage.ratings import Filters
-from storage.store import Store
 from ui.agreement import FILES, Agreement
 from ui.agreement_rules import read_rules, read_words
 
@@ -52,19 +51,12 @@ def usual(n, judge="j"):
 
 
 @pytest.fixture
-def kept(tmp_path):
-    store = Store.open(f"sqlite:///{tmp_path / 'accord.db'}")
-    yield store
-    store.close()
-
-
-@pytest.fixture
-def put(kept, tmp_path):
+def put(sqlite, tmp_path):
     def make(items, study="s", protocol="wildbench-pairwise"):
         path = tmp_path / f"{study}.jsonl"
         path.write_text("".join(json.dumps(one) + "\n" for one in items), encoding="utf-8")
-        import_files(kept, ImportRequest([str(path)], study, find_protocol(protocol)), lambda _: None)
-        return Agreement(kept)
+        import_files(sqlite, ImportRequest([str(path)], study, find_protocol(protocol)), lambda _: None)
+        return Agreement(sqlite)
 
     return make
 
@@ -108,10 +100,10 @@ def test_where_there_is_no_number_the_page_gives_a_reason(put, edge, view):
         assert why
 
 
-def test_an_empty_study_an_unknown_one_and_none_are_told_apart(kept):
-    page = Agreement(kept)
+def test_an_empty_study_an_unknown_one_and_none_are_told_apart(sqlite):
+    page = Agreement(sqlite)
     assert "There is no study yet" in page.show(at(""))
-    kept.create_study(Study("bare", find_protocol("wildbench-pairwise").version))
+    sqlite.create_study(Study("bare", find_protocol("wildbench-pairwise").version))
     assert "0 items and no verdict yet" in page.show(at("study=bare"))
     assert 'data-study="bare"' in page.show(at(""))
     assert "nonesuch" in page.show(at("study=nonesuch"))

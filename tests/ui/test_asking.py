@@ -12,7 +12,6 @@ from judge.domain import Failure, Reply
 from judge.protocol import find_protocol
 from judge.render import render
 from judge.run import Prices
-from storage.store import Store
 from ui.asking import Asked, ask_judges, show_asked
 from ui.examples import list_examples
 from ui.item_form import parse_item
@@ -23,13 +22,6 @@ TEXT = list_examples()["socks"].text
 PROMPT = render(PROTOCOL, parse_item(TEXT))
 VERDICT = '{"analysis of A": "<b>good</b> and clear", "choice": "A+"}'
 HOSTILE = "<script>window.ran = 1</script> ${1} {{value}}"
-
-
-@pytest.fixture
-def sqlite(tmp_path):
-    store = Store.open(f"sqlite:///{tmp_path / 'accord.db'}")
-    yield store
-    store.close()
 
 
 @pytest.fixture

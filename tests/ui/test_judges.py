@@ -32,12 +32,6 @@ HOSTILE = "<img src=x onerror=alert(1)> ${alert(1)} {{value}}"
 
 
 @pytest.fixture
-def database(tmp_path):
-    """Pages do the same on both databases: one is enough."""
-    return f"sqlite:///{tmp_path / 'accord.db'}"
-
-
-@pytest.fixture
 def page(store):
     endpoints = Endpoints(store, environment={})
     runs = Runs(store, endpoints)

@@ -12,7 +12,6 @@ from judge.protocol import list_protocols, load_protocol
 from judge.read import read
 from judge.render import render
 from storage.imports import prepare
-from storage.store import Store
 from ui.examples import list_examples, sample_reply
 from ui.item_form import BOXES, parse_item
 from ui.playground import Playground
@@ -24,13 +23,6 @@ EXAMPLES = list_examples()
 WILDBENCH, DIRECT, RANKING = "wildbench-pairwise", "prometheus-direct", "prometheus-pairwise"
 SMALL = {"id": 1, "instruction": "q", "response_a": "one", "response_b": "two"}
 LABELS = [box.label for box in BOXES]
-
-
-@pytest.fixture
-def sqlite(tmp_path):
-    store = Store.open(f"sqlite:///{tmp_path / 'accord.db'}")
-    yield store
-    store.close()
 
 
 @pytest.fixture

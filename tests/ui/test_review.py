@@ -80,12 +80,6 @@ class Running(threading.Thread):
 
 
 @pytest.fixture
-def database(tmp_path):
-    """The doors are the same over either database; the store's own tests hold that."""
-    return f"sqlite:///{tmp_path / 'accord.db'}"
-
-
-@pytest.fixture
 def items():
     return [
         Item(

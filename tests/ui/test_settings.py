@@ -20,12 +20,6 @@ KEY = "sk-planted-0123456789"
 
 
 @pytest.fixture
-def database(tmp_path):
-    """Pages do the same on both databases: one is enough."""
-    return f"sqlite:///{tmp_path / 'accord.db'}"
-
-
-@pytest.fixture
 def page(store):
     made = SettingsPage(Endpoints(store, environment={"OPENAI_API_KEY": "planted-in-the-environment"}))
     yield made

@@ -11,7 +11,6 @@ from exchange.exporting import interchange_lines
 from judge.domain import GivenVerdict, Item, Study, Turn
 from judge.protocol import find_protocol, list_protocols
 from storage.imports import prepare
-from storage.store import Store
 from ui.annotators import show_links
 from ui.downloads import KINDS, DownloadsPanel, file_name
 from ui.page import Settings
@@ -49,15 +48,8 @@ class Texts(HTMLParser):
 
 
 @pytest.fixture
-def kept(tmp_path):
-    store = Store.open(f"sqlite:///{tmp_path / 'accord.db'}")
-    yield store
-    store.close()
-
-
-@pytest.fixture
-def page(kept):
-    return Studies(kept, Settings(PROTOCOLS))
+def page(sqlite):
+    return Studies(sqlite, Settings(PROTOCOLS))
 
 
 def at(study="", **more):
@@ -89,16 +81,16 @@ def test_an_empty_house_says_how_to_begin_and_opens_the_form(page):
     assert (overview["visible"], chosen["visible"], form["open"]) == (True, False, True)
 
 
-def test_an_empty_house_offers_the_example_studies(page, kept):
+def test_an_empty_house_offers_the_example_studies(page, sqlite):
     assert "data-examples" in page.show(at())[0]
     assert page.load_examples(at("")) == {"study": "Example: WildBench"}
     assert "data-examples" not in page.show(at())[0]
     assert page.load_examples(at("")) == {"study": "Example: WildBench"}
 
 
-def test_the_list_tells_how_far_each_study_is(page, kept):
-    fill(kept)
-    kept.close_study("s")
+def test_the_list_tells_how_far_each_study_is(page, sqlite):
+    fill(sqlite)
+    sqlite.close_study("s")
     shown = Texts(page.show(at())[0])
     assert "wildbench-pairwise" in shown.text
     assert "0 of 9" in shown.text
@@ -106,23 +98,23 @@ def test_the_list_tells_how_far_each_study_is(page, kept):
     assert {"data-path": "/studies", "data-study": "s"} in shown.data
 
 
-def test_a_study_that_is_not_there_is_told_with_those_that_are(page, kept):
-    fill(kept)
+def test_a_study_that_is_not_there_is_told_with_those_that_are(page, sqlite):
+    fill(sqlite)
     head, overview, chosen, *_ = page.show(at("other"))
     assert "No study named &#39;other&#39;; there are: s." in head
     assert (overview["visible"], chosen["visible"]) == (False, False)
 
 
-def test_an_address_can_name_an_item(page, kept):
-    fill(kept)
+def test_an_address_can_name_an_item(page, sqlite):
+    fill(sqlite)
     shown = page.show(at("s", item="q2"))
     assert 'aria-label="Item q2"' in shown[9]
 
 
-def test_creating_keeps_every_choice(page, kept):
+def test_creating_keeps_every_choice(page, sqlite):
     settings = (5, False, True, 10, 45, 7, "# Read both")
     assert 'data-go="/studies"' in create(page, " mine ", protocol="prometheus-direct", settings=settings)
-    study = kept.study("mine")
+    study = sqlite.study("mine")
     assert (study.protocol.name, study.wanted, study.blind, study.reveal) == ("prometheus-direct", 5, False, True)
     assert (study.repeat_share, study.claim_seconds, study.seed) == (0.1, 2700, 7)
     assert study.guidelines == "# Read both"
@@ -139,33 +131,33 @@ def test_creating_keeps_every_choice(page, kept):
         ("new", "prometheus-direct", (3, True, False, 120, *USUAL[4:]), "between 0 and 1"),
     ],
 )
-def test_a_wrong_choice_makes_nothing_and_says_why(page, kept, name, protocol, settings, complaint):
-    fill(kept)
+def test_a_wrong_choice_makes_nothing_and_says_why(page, sqlite, name, protocol, settings, complaint):
+    fill(sqlite)
     told = Texts(create(page, name, protocol=protocol, settings=settings)).text
     assert told.startswith("Nothing was made.")
     assert complaint.lower() in told.lower()
-    assert [study.name for study in kept.studies()] == ["s"]
+    assert [study.name for study in sqlite.studies()] == ["s"]
 
 
-def test_a_new_study_from_a_file_takes_the_protocol_that_suits(page, kept, tmp_path):
+def test_a_new_study_from_a_file_takes_the_protocol_that_suits(page, sqlite, tmp_path):
     file = write(tmp_path / "i.jsonl", line("q1"), line("q2"))
     preview, _ = page.form.preview(SUITED, [file], "", False)
     assert "2 items with 0 verdicts, for wildbench-pairwise." in preview
-    assert kept.studies() == []
+    assert sqlite.studies() == []
     create(page, "mine", files=[file], settings=(2, *USUAL[1:]))
-    assert (kept.study("mine").items, kept.study("mine").wanted) == (2, 2)
+    assert (sqlite.study("mine").items, sqlite.study("mine").wanted) == (2, 2)
 
 
-def test_a_new_study_from_a_bad_file_is_not_made(page, kept, tmp_path):
+def test_a_new_study_from_a_bad_file_is_not_made(page, sqlite, tmp_path):
     file = write(tmp_path / "bad.jsonl", line("q1"), {"id": "q2"})
     told = Texts(create(page, "mine", files=[file])).text
     assert "bad.jsonl:2: response_a: is missing" in told
     assert str(tmp_path) not in told
-    assert kept.studies() == []
+    assert sqlite.studies() == []
 
 
-def test_a_preview_names_bad_lines_and_bars_the_import(page, kept, tmp_path):
-    fill(kept)
+def test_a_preview_names_bad_lines_and_bars_the_import(page, sqlite, tmp_path):
+    fill(sqlite)
     file = write(tmp_path / "bad.jsonl", line("new"), {"id": 4}, line("q0", response_a="other"))
     shown, _, button, _ = page.preview([file], "", False, at("s"))
     told = Texts(shown).text
@@ -174,11 +166,11 @@ def test_a_preview_names_bad_lines_and_bars_the_import(page, kept, tmp_path):
     assert "bad.jsonl:3 id: 'q0' is in the study with other content" in told
     assert str(tmp_path) not in shown
     assert button["interactive"] is False
-    assert kept.study("s").items == 3
+    assert sqlite.study("s").items == 3
 
 
-def test_importing_adds_and_the_same_again_adds_nothing(page, kept, tmp_path):
-    fill(kept)
+def test_importing_adds_and_the_same_again_adds_nothing(page, sqlite, tmp_path):
+    fill(sqlite)
     file = write(tmp_path / "i.jsonl", line("new", verdicts=[{"rater": "ana", "label": "A+"}]))
     shown, _, button, _ = page.preview([file], "", False, at("s"))
     assert button["interactive"] is True
@@ -186,17 +178,17 @@ def test_importing_adds_and_the_same_again_adds_nothing(page, kept, tmp_path):
     assert "added 1 item and 1 verdict" in page.store_upload([file], "", False, at("s"))[0]
     assert "nothing was added" in page.store_upload([file], "", False, at("s"))[0]
     assert "1 item of them is in the study already" in page.preview([file], "", False, at("s"))[0]
-    assert kept.study("s").items == 4
+    assert sqlite.study("s").items == 4
 
 
-def test_importing_never_makes_a_study(page, kept, tmp_path):
+def test_importing_never_makes_a_study(page, sqlite, tmp_path):
     file = write(tmp_path / "i.jsonl", line("new"))
     assert "No study named" in page.store_upload([file], "", False, at("other"))[0]
-    assert kept.studies() == []
+    assert sqlite.studies() == []
 
 
-def test_columns_are_offered_with_guesses_and_take_another_meaning(page, kept, tmp_path):
-    fill(kept)
+def test_columns_are_offered_with_guesses_and_take_another_meaning(page, sqlite, tmp_path):
+    fill(sqlite)
     file = tmp_path / "t.csv"
     file.write_text("name,question,links,rechts,ana\nr1,why?,x,y,A+\n", encoding="utf-8")
     shown, *_ = page.preview([str(file)], "", False, at("s"))
@@ -212,7 +204,7 @@ def test_columns_are_offered_with_guesses_and_take_another_meaning(page, kept, t
     mapping, _, _, button, _ = page.assign([str(file)], False, event, at("s"))
     assert button["interactive"] is True
     page.store_upload([str(file)], mapping, False, at("s"))
-    detail = kept.item_detail("s", "r1")
+    detail = sqlite.item_detail("s", "r1")
     assert (detail.item.response_a, [(given.rater, given.label) for given in detail.verdicts]) == ("x", [("ana", "A+")])
 
 
@@ -223,11 +215,11 @@ def test_every_field_of_a_table_can_be_chosen():
 
 
 @pytest.mark.parametrize("mapping", ["[]", "{", '{"id": 4}', "nonsense"])
-def test_a_mapping_that_is_not_ours_is_refused(page, kept, mapping, tmp_path):
-    fill(kept)
+def test_a_mapping_that_is_not_ours_is_refused(page, sqlite, mapping, tmp_path):
+    fill(sqlite)
     file = write(tmp_path / "i.jsonl", line("new"))
     assert "choose the file again" in page.store_upload([file], mapping, False, at("s"))[0]
-    assert kept.study("s").items == 3
+    assert sqlite.study("s").items == 3
 
 
 @pytest.mark.parametrize("fields", [None, "x", [["one"]], [1], {"a": 1}])
@@ -235,24 +227,24 @@ def test_choices_that_are_not_ours_map_nothing(fields):
     assert chosen_mapping(gr.EventData(None, {"fields": fields})) in ("", "{}")
 
 
-def test_other_files_begin_without_a_mapping(page, kept, tmp_path):
-    fill(kept)
+def test_other_files_begin_without_a_mapping(page, sqlite, tmp_path):
+    fill(sqlite)
     mapping, shown, *_ = page.receive([write(tmp_path / "i.jsonl", line("new"))], False, at("s"))
     assert (mapping, "1 item with" in shown) == ("", True)
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_export_is_written_and_recorded(kept, tmp_path, name):
-    fill(kept)
-    path = DownloadsPanel(kept).export("s", name, tmp_path, "ada")
+def test_every_export_is_written_and_recorded(sqlite, tmp_path, name):
+    fill(sqlite)
+    path = DownloadsPanel(sqlite).export("s", name, tmp_path, "ada")
     assert path.name == f"s.{KINDS[name].ending}"
     assert path.stat().st_size > 0
-    recorded = [(event["format"], event["by"]) for event in kept.events("s") if event["kind"] == "export"]
+    recorded = [(event["format"], event["by"]) for event in sqlite.events("s") if event["kind"] == "export"]
     assert recorded == ([] if name == "codebook" else [(name, "ada")])
 
 
-def test_an_export_comes_back_with_equal_bytes_and_leaves_no_file(page, kept, tmp_path):
-    fill(kept)
+def test_an_export_comes_back_with_equal_bytes_and_leaves_no_file(page, sqlite, tmp_path):
+    fill(sqlite)
     making = page.downloads.maker("jsonl")(at("s"))
     path = Path(next(making))
     copy = tmp_path / "copy.jsonl"
@@ -260,7 +252,7 @@ def test_an_export_comes_back_with_equal_bytes_and_leaves_no_file(page, kept, tm
     assert list(making) == []
     assert not path.exists()
     create(page, "again", files=[str(copy)])
-    assert list(interchange_lines(kept, "again")) == list(interchange_lines(kept, "s"))
+    assert list(interchange_lines(sqlite, "again")) == list(interchange_lines(sqlite, "s"))
 
 
 def test_an_export_of_no_study_is_an_error(page):
@@ -282,30 +274,30 @@ def test_a_file_is_named_after_its_study_and_stays_in_its_folder(study, name):
     assert file_name(study) == name
 
 
-def test_settings_change_and_say_so(page, kept):
-    fill(kept)
+def test_settings_change_and_say_so(page, sqlite):
+    fill(sqlite)
     told, head, _ = page.change_wanted(5, at("s"))
     assert "each item now wants 5 verdicts" in told.lower()
     assert "5 verdicts per item" in head
-    assert kept.study("s").wanted == 5
+    assert sqlite.study("s").wanted == 5
     assert "version 2" in page.change_guidelines("New.", at("s"))[0]
     assert "no new version" in page.change_guidelines("New.", at("s"))[0]
-    assert kept.study("s").guideline_version == 2
+    assert sqlite.study("s").guideline_version == 2
     _, head, button = page.close_or_open(at("s"))
     assert ("closed" in head, button["value"]) == (True, "Open the study again")
     _, head, button = page.close_or_open(at("s"))
-    assert (kept.study("s").closed, button["value"]) == (None, "Close the study")
+    assert (sqlite.study("s").closed, button["value"]) == (None, "Close the study")
 
 
 @pytest.mark.parametrize("wanted", [None, 0, -1, 1.5])
-def test_a_wrong_n_changes_nothing(page, kept, wanted):
-    fill(kept)
+def test_a_wrong_n_changes_nothing(page, sqlite, wanted):
+    fill(sqlite)
     assert "whole number" in page.change_wanted(wanted, at("s"))[0]
-    assert kept.study("s").wanted == 3
+    assert sqlite.study("s").wanted == 3
 
 
-def test_items_are_searched_and_turned_over(page, kept):
-    fill(kept, count=60)
+def test_items_are_searched_and_turned_over(page, sqlite):
+    fill(sqlite, count=60)
     first = page.items.search("", None, "any", at("s"))
     assert "1 to 25 of 60" in first
     [_, following] = [each["data-starts"] for each in Texts(first).data if "data-starts" in each]
@@ -319,22 +311,22 @@ def test_items_are_searched_and_turned_over(page, kept):
 
 
 @pytest.mark.parametrize("starts", ["", "x", "-1", "1,2,<b>", "99999999999999"])
-def test_a_page_that_is_not_there_is_no_error(page, kept, starts):
-    fill(kept)
+def test_a_page_that_is_not_there_is_no_error(page, sqlite, starts):
+    fill(sqlite)
     assert "pager" in page.items.turn("", None, "any", gr.EventData(None, {"starts": starts}), at("s"))
 
 
-def test_people_and_places_are_shown(page, kept):
-    fill(kept)
+def test_people_and_places_are_shown(page, sqlite):
+    fill(sqlite)
     assert "Nobody has started yet" in page.annotators.follow(at("s"))
-    kept.claim_next("s", "ana")
+    sqlite.claim_next("s", "ana")
     shown = Texts(page.annotators.follow(at("s")))
     assert "Places are free on 3 of 3 items; 1 item held by somebody at the moment." in shown.text
     assert any("datetime" in each for each in shown.data)
 
 
-def test_an_invitation_is_a_link_for_each_name(page, kept):
-    fill(kept)
+def test_an_invitation_is_a_link_for_each_name(page, sqlite):
+    fill(sqlite)
     shown = Texts(page.annotators.invite("ana\n\n ben \nana", at("s")))
     links = [(each["data-study"], each.get("data-annotator")) for each in shown.data if each.get("data-path") == "/"]
     assert links == [("s", "ana"), ("s", "ben")]
@@ -348,8 +340,8 @@ def test_the_plan_is_that_of_the_formula():
     assert "at least one person" in PlanPanel().answer(None, 5, 3)
 
 
-def test_hostile_names_are_text_everywhere(page, kept, tmp_path):
-    kept.create_study(Study(HOSTILE, WILDBENCH))
+def test_hostile_names_are_text_everywhere(page, sqlite, tmp_path):
+    sqlite.create_study(Study(HOSTILE, WILDBENCH))
     given = [
         GivenVerdict(HOSTILE, "human", "A+", comment=HOSTILE),
         GivenVerdict(HOSTILE, "judge", None, "refused", raw=HOSTILE),
@@ -367,7 +359,7 @@ def test_hostile_names_are_text_everywhere(page, kept, tmp_path):
         tags=(HOSTILE,),
         metadata={"k": HOSTILE},
     )
-    kept.add_prepared(HOSTILE, [prepare(item, given)])
+    sqlite.add_prepared(HOSTILE, [prepare(item, given)])
     table = tmp_path / "hostile.csv"
     table.write_text(f'"{HOSTILE.replace(chr(34), chr(34) * 2)}",question,answer\n"x",y,z\n', encoding="utf-8")
     shown = page.show(at(HOSTILE, item=HOSTILE))
