@@ -13,56 +13,66 @@ from terminal import DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_err
 
 Several = list[str] | None
 SINCE = "Only human verdicts given at or after this time (UTC unless it says otherwise)."
+Html = Annotated[Path | None, typer.Option(help="Write the report to this file.")]
+Levels = Annotated[Literal["full", "3", "2"], typer.Option(help="The scale as it is, A/tie/B, or A/B.")]
+Combine = Annotated[Literal["strict", "drop", "mean", "first"], typer.Option(help="What a judge's two orders become.")]
+Consensus = Annotated[Literal["majority", "dawid-skene"], typer.Option(help="How people's labels become one.")]
+Undecided = Annotated[Literal["missing", "tie"], typer.Option(help="What an item without a majority becomes.")]
+LengthK = Annotated[
+    float | None, typer.Option(metavar="K", help="A judge's slight win is a tie if longer by more characters.")
+]
+Cluster = Annotated[str, typer.Option(metavar="item|prompt|tag:NAME|FIELD", help="What intervals resample.")]
+Epsilon = Annotated[float, typer.Option(help="The margin of the alternative annotator test.")]
+Seed = Annotated[int, typer.Option(help="The seed of the resamples.")]
+Resamples = Annotated[int, typer.Option(help="How many resamples make an interval.")]
+TwoWay = Annotated[bool, typer.Option("--two-way", help="With eight raters: alpha with other raters drawn too.")]
+Scores = Annotated[
+    str | None, typer.Option(metavar="STUDY", help="A study of scores on the same pairs, to check against.")
+]
+Chosen = Annotated[
+    str,
+    typer.Option(
+        metavar="random|doubt|FIELD",
+        help="How the items that people labelled were chosen; a FIELD holds each item's chance of it.",
+    ),
+]
+Tag = Annotated[Several, typer.Option(help="Only items with this tag; repeatable.")]
+Model = Annotated[Several, typer.Option(help="Only items with a response of this model; repeatable.")]
+Annotator = Annotated[Several, typer.Option(help="Only this person's verdicts and the judges'; repeatable.")]
+Since = Annotated[datetime | None, typer.Option(help=SINCE, formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])]
+Until = Annotated[
+    datetime | None,
+    typer.Option(help="Only human verdicts given before this time.", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
+]
+Part = Annotated[
+    Literal["all", "development", "test"], typer.Option(help="All items, or one part of the held-out division.")
+]
+TestShare = Annotated[float, typer.Option(help="The share of questions that the test part holds out.")]
 
 
 def agreement(
     study: StudyName,
     as_json: AsJson = False,
-    html: Annotated[Path | None, typer.Option(help="Write the report to this file.")] = None,
-    levels: Annotated[Literal["full", "3", "2"], typer.Option(help="The scale as it is, A/tie/B, or A/B.")] = "full",
-    combine: Annotated[
-        Literal["strict", "drop", "mean", "first"], typer.Option(help="What a judge's two orders become.")
-    ] = "strict",
-    consensus: Annotated[
-        Literal["majority", "dawid-skene"], typer.Option(help="How people's labels become one.")
-    ] = "majority",
-    undecided: Annotated[
-        Literal["missing", "tie"], typer.Option(help="What an item without a majority becomes.")
-    ] = "missing",
-    length_k: Annotated[
-        float | None, typer.Option(metavar="K", help="A judge's slight win is a tie if longer by more characters.")
-    ] = None,
-    cluster: Annotated[
-        str, typer.Option(metavar="item|prompt|tag:NAME|FIELD", help="What intervals resample.")
-    ] = "item",
-    epsilon: Annotated[float, typer.Option(help="The margin of the alternative annotator test.")] = 0.2,
-    seed: Annotated[int, typer.Option(help="The seed of the resamples.")] = 0,
-    resamples: Annotated[int, typer.Option(help="How many resamples make an interval.")] = 2000,
-    two_way: Annotated[
-        bool, typer.Option("--two-way", help="With eight raters: alpha with other raters drawn too.")
-    ] = False,
-    scores: Annotated[
-        str | None, typer.Option(metavar="STUDY", help="A study of scores on the same pairs, to check against.")
-    ] = None,
-    chosen: Annotated[
-        str,
-        typer.Option(
-            metavar="random|doubt|FIELD",
-            help="How the items that people labelled were chosen; a FIELD holds each item's chance of it.",
-        ),
-    ] = "random",
-    tag: Annotated[Several, typer.Option(help="Only items with this tag; repeatable.")] = None,
-    model: Annotated[Several, typer.Option(help="Only items with a response of this model; repeatable.")] = None,
-    annotator: Annotated[Several, typer.Option(help="Only this person's verdicts and the judges'; repeatable.")] = None,
-    since: Annotated[datetime | None, typer.Option(help=SINCE, formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])] = None,
-    until: Annotated[
-        datetime | None,
-        typer.Option(help="Only human verdicts given before this time.", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
-    ] = None,
-    part: Annotated[
-        Literal["all", "development", "test"], typer.Option(help="All items, or one part of the held-out division.")
-    ] = "all",
-    test_share: Annotated[float, typer.Option(help="The share of questions that the test part holds out.")] = 0.5,
+    html: Html = None,
+    levels: Levels = "full",
+    combine: Combine = "strict",
+    consensus: Consensus = "majority",
+    undecided: Undecided = "missing",
+    length_k: LengthK = None,
+    cluster: Cluster = "item",
+    epsilon: Epsilon = 0.2,
+    seed: Seed = 0,
+    resamples: Resamples = 2000,
+    two_way: TwoWay = False,
+    scores: Scores = None,
+    chosen: Chosen = "random",
+    tag: Tag = None,
+    model: Model = None,
+    annotator: Annotator = None,
+    since: Since = None,
+    until: Until = None,
+    part: Part = "all",
+    test_share: TestShare = 0.5,
     database: DatabaseUrl = DEFAULT_DATABASE,
 ) -> None:
     """Say how far people and judges agree, with intervals, and what to beware of.
