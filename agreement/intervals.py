@@ -183,7 +183,8 @@ def estimate_all(
     values = {name: float(statistic.compute(units.total)) for name, statistic in statistics.items()}
     few = units.clusters is not None and units.clusters < FEW_CLUSTERS
     direct = few or units.counts.size > MOST_DISTINCT
-    jackknife = _evaluate(_leave_out(units), statistics)
+    skewed = {name: one for name, one in statistics.items() if direct or one.method == "bca"}
+    jackknife = _evaluate(_leave_out(units), skewed) if skewed else {}
     replicates = {} if direct else resample(units, statistics, sampling)
     warnings = list_warnings(units.n, units.clusters, top_share)
     answer = {}
