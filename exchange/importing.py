@@ -25,7 +25,7 @@ from storage.store import Store
 
 Thing = TypeVar("Thing")
 
-BATCH = 500  # items stored in one transaction: few enough that nobody notices the wait
+BATCH = 200  # items stored in one transaction: few enough that nobody notices the wait
 SHOWN_ERRORS = 20
 PREVIEWED_ERRORS = 200
 PREVIEWED_ITEMS = 3
@@ -134,6 +134,7 @@ def _store(store: Store, request: ImportRequest, check: _Check, spool: IO[bytes]
     while stored < check.items:
         batch: list[Prepared] = pickle.load(spool)  # noqa: S301 (our own file, with no name, written above)
         check.added += store.add_prepared(request.study, batch)
+        store.give_way()
         told, stored = stored // TOLD_EVERY, stored + len(batch)
         if stored // TOLD_EVERY > told:
             tell(f"stored {stored} of {check.items} items")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from judge.domain import StorageError
-from storage.engine import WRITE, open_engine
+from storage.engine import ASKED_EVERY, WRITE, open_engine
 from storage.faults import explained, is_tie
 from storage.migrate import migrate
 from storage.turns import FairLock
@@ -83,6 +84,11 @@ class Database:
                         raise
             with self._transaction() as connection:
                 return work(connection)
+
+    def give_way(self) -> None:
+        """Let others write before one goes on with a long work: SQLite gives its lock to whoever happens to ask."""
+        if self._is_sqlite:
+            time.sleep(3 * ASKED_EVERY)
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:

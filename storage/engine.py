@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, OperationalError
 
 from judge.domain import StorageError
 
 WRITE = "accord_write"
 _BUSY_SECONDS = 60
+ASKED_EVERY = 0.005  # seconds between two tries to get SQLite's lock; one thread of a process asks at a time
 
 
 def open_engine(database: str) -> Engine:
@@ -64,5 +66,27 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:  # noq
 def _begin_sqlite(connection: Connection) -> None:
     # A read that later turns into a write fails at once when another process has written in between;
     # taking the write lock at the start waits its turn instead.
-    writes = connection.get_execution_options().get(WRITE, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    if not connection.get_execution_options().get(WRITE, False):
+        connection.exec_driver_sql("BEGIN")
+        return
+    # SQLite itself asks for the lock less and less often, so that a process which writes without a pause, such as an
+    # import, would keep it for itself.
+    driver: Any = connection.connection.driver_connection
+    driver.execute("PRAGMA busy_timeout = 0")
+    try:
+        _begin_writing(connection, time.monotonic() + _BUSY_SECONDS)
+    finally:
+        driver.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS}000")
+
+
+def _begin_writing(connection: Connection, deadline: float) -> None:
+    while True:
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        except OperationalError as error:
+            busy = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > deadline:
+                raise
+        else:
+            return
+        time.sleep(ASKED_EVERY)

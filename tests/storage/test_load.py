@@ -20,6 +20,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
+from judge.domain import Item, Turn
+from storage.imports import prepare
 from storage.schema import items, verdicts
 from storage.store import Store
 
@@ -135,3 +137,36 @@ def test_annotators_are_not_kept_waiting_by_an_import(store, make_study, add_ite
         person.join()
     assert errors == []
     assert len(slowest) > 20
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_an_import_lets_other_processes_in_between_its_batches(store, database, make_study) -> None:
+    from storage.verdicts import Submission
+
+    make_study(600, wanted=3)
+    importing = threading.Event()
+    importing.set()
+    saved = []
+
+    def annotate() -> None:
+        other = Store.open(database)  # which knows nothing of the first one's lock, as another process
+        while importing.is_set():
+            saved.append(other.save_verdict(other.claim_next("s", "ana").token, Submission("A")))
+        other.close()
+
+    person = threading.Thread(target=annotate)
+    person.start()
+    while len(saved) < 3:
+        time.sleep(0.01)
+    batches = [
+        [prepare(Item(f"n{batch}-{n}", (Turn("user", "?"),), "left", "right")) for n in range(200)]
+        for batch in range(40)
+    ]
+    before = len(saved)
+    for batch in batches:
+        store.add_prepared("s", batch)
+        store.give_way()
+    during = len(saved) - before
+    importing.clear()
+    person.join()
+    assert during >= 30
