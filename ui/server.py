@@ -32,6 +32,8 @@ from ui.sign_in import sign_in_routes
 from ui.theme import LAUNCH
 
 MOUNT = {name: value for name, value in LAUNCH.items() if name != "share"}  # only a launch can share
+# Longer than somebody reads, and than proxies keep a connection: a request must not meet its end.
+LONGEST_IDLE = 75  # seconds
 LONGEST_GOODBYE = 3  # seconds that open connections are waited for at the end
 
 
@@ -123,6 +125,7 @@ class Server(uvicorn.Server):
                 log_level="critical",
                 proxy_headers=False,
                 server_header=False,
+                timeout_keep_alive=LONGEST_IDLE,
                 timeout_graceful_shutdown=LONGEST_GOODBYE,
             )
         )

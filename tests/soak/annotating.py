@@ -217,11 +217,12 @@ def check_kept(store: Store, crowd: Crowd, wanted: int, study: str = "s") -> Cou
         .join(raters, raters.c.id == verdicts.c.rater_id)
         .where(verdicts.c.claim_id.is_not(None), items.c.study_id == _number(store, study))
     )
+    # Before the look into the database: people may be at work meanwhile.
+    told = {(person.name, item, comment) for person in crowd.people for item, comment in list(person.acknowledged)}
     with store.reading() as connection:
         rows = connection.execute(given).all()
         places = connection.execute(_places(_number(store, study))).all()
     stored = {(row.rater, row.name, row.comment) for row in rows}
-    told = {(person.name, item, comment) for person in crowd.people for item, comment in person.acknowledged}
     assert told <= stored, f"lost: {sorted(told - stored)[:5]}"
     assert len({(row.rater, row.name) for row in rows}) == len(rows), "somebody gave two verdicts on one item"
     per_item = Counter(row.name for row in rows)

@@ -126,7 +126,7 @@ class Postgres:
         first = psutil.Process(self._server.get_pid())
         everyone = [first, *first.children(recursive=True)]
         for process in everyone:
-            with contextlib.suppress(psutil.NoSuchProcess):
+            with contextlib.suppress(ProcessLookupError):  # a child that has just gone by itself
                 os.kill(process.pid, signal.SIGKILL)
         psutil.wait_procs(everyone, 30)
 

@@ -44,6 +44,7 @@ def test_a_crowd_an_import_and_a_judge_get_on_with_each_other(database, tmp_path
             crowd.wait_for(lambda: len(crowd.waits) > 2 * PEOPLE)
         computed = server.seconds() - computed
         assert server.said.read_text() == ""  # not a word of trouble
+    _tell(database, alone, crowd, computed)
     assert crowd.troubles == {}
     check_kept(store, crowd, WANTED)
     assert store.study("s").items == ITEMS + IMPORTED
@@ -53,7 +54,6 @@ def test_a_crowd_an_import_and_a_judge_get_on_with_each_other(database, tmp_path
     store.close()
     for each in (alone, crowd):
         each.close()
-    _tell(database, alone, crowd, computed)
     if FULL:
         growth = _growth(memory)
         print(f"  memory from the third minute to the last: {growth:.2f} times, {memory[-1][1]:.0f} MB at the end")
