@@ -137,12 +137,17 @@ def make_study(store: Store, add_items: Callable[..., None]) -> Callable[..., st
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the second database of what stands above the store to `make soak`, and run browser tests last.
+    """Leave the longest tests, and the second database of what stands above the store, to `make soak`; browsers last.
 
     Playwright keeps an event loop running, beside which no test can start its own.
     """
     if os.environ.get("ACCORD_SOAK") != "full":
-        left = [item for item in items if item.get_closest_marker("one_database") and "postgresql" in item.name]
+        left = [
+            item
+            for item in items
+            if item.get_closest_marker("soak")
+            or (item.get_closest_marker("one_database") and "postgresql" in item.name)
+        ]
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in set(left)]
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)

@@ -97,4 +97,10 @@ def open_page(visitor, served):
 @pytest.fixture
 def open_playground(open_page):
     """Return a function that opens the playground, with what its address asks for: `?study=…`, `#p=…`."""
-    return lambda asked="", **size: open_page(f"/playground{asked}", **size)
+
+    def opened(asked="", **size):
+        page = open_page(f"/playground{asked}", **size)
+        page.locator("#present").wait_for()  # with it come the page's keys
+        return page
+
+    return opened

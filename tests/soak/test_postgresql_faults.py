@@ -19,6 +19,8 @@ from sqlalchemy.engine import make_url
 
 from storage.store import Store
 
+pytestmark = pytest.mark.soak
+
 PEOPLE, KILLS, CUTS, THINK, ITEMS, JUDGED = (30, 20, 50, 1.0, 4000, 400) if FULL else (3, 1, 5, 0.05, 500, 40)
 WANTED = 3
 AWAY = "the database cannot be reached"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from annotating import Crowd, check_kept, make_study
 from processes import Server
 from size import FULL
 
 from storage.store import Store
+
+pytestmark = pytest.mark.soak
 
 ITEMS, WANTED, PEOPLE = (400, 3, 30) if FULL else (20, 3, 6)
 
