@@ -25,7 +25,7 @@ from storage.store import Store
 
 Thing = TypeVar("Thing")
 
-BATCH = 200  # items stored in one transaction: few enough that nobody notices the wait
+BATCH = 400  # items stored in one transaction: few enough that nobody notices the wait
 SHOWN_ERRORS = 20
 PREVIEWED_ERRORS = 200
 PREVIEWED_ITEMS = 3

@@ -88,7 +88,7 @@ class Database:
     def give_way(self) -> None:
         """Let others write before one goes on with a long work: SQLite gives its lock to whoever happens to ask."""
         if self._is_sqlite:
-            time.sleep(3 * ASKED_EVERY)
+            time.sleep(1.2 * ASKED_EVERY)  # longer than anybody who waits lets pass between two tries
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:

@@ -14,14 +14,13 @@ import pytest
 from annotating import Crowd, check_kept, make_study
 from openai_server import served_apart
 from processes import Postgres, Server, command
-from size import FULL
 from sqlalchemy.engine import make_url
 
 from storage.store import Store
 
 pytestmark = pytest.mark.soak
 
-PEOPLE, KILLS, CUTS, THINK, ITEMS, JUDGED = (30, 20, 50, 1.0, 4000, 400) if FULL else (3, 1, 5, 0.05, 500, 40)
+PEOPLE, KILLS, CUTS, THINK, ITEMS, JUDGED = 30, 20, 50, 1.0, 4000, 400
 WANTED = 3
 AWAY = "the database cannot be reached"
 REPLY = json.dumps({"reason": "Clearer.", "choice": "A+"})

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 from annotating import Crowd, check_kept, make_study
 from processes import Server
-from size import FULL
 
 from storage.store import Store
 
 pytestmark = pytest.mark.soak
 
-ITEMS, WANTED, PEOPLE = (400, 3, 30) if FULL else (20, 3, 6)
+ITEMS, WANTED, PEOPLE = 400, 3, 30
 
 
 def test_two_processes_share_a_study_and_every_item_gets_exactly_n(new_postgresql, tmp_path):
