@@ -21,8 +21,16 @@ from terminal import (
     BY,
     DEFAULT_DATABASE,
     AsJson,
+    BaseUrl,
+    BudgetTokens,
+    Concurrency,
     DatabaseUrl,
+    KeyVariable,
+    MaxTokens,
+    ModelName,
+    Orders,
     StudyName,
+    Temperature,
     clear_errors,
     created,
     opened,
@@ -253,25 +261,21 @@ def bundle(
 @app.command()
 def judge(
     study: StudyName,
-    model: Annotated[
-        str | None, typer.Option(help="The model's name; none, no key and no URL: the embedded one.")
-    ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="An OpenAI-compatible endpoint, such as http://localhost:8000/v1.")
-    ] = None,
-    orders: Annotated[Literal["AB", "BA", "both"], typer.Option(help="How the sides are shown.")] = "both",
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    orders: Orders = "both",
     repeats: Annotated[int, typer.Option(help="How often each prompt is asked.", min=1)] = 1,
-    concurrency: Annotated[int, typer.Option(help="How many calls fly at once.", min=1)] = 16,
-    temperature: Annotated[float | None, typer.Option(help="Instead of the protocol's own.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Instead of the protocol's own.", min=1)] = None,
+    concurrency: Concurrency = 16,
+    temperature: Temperature = None,
+    max_tokens: MaxTokens = None,
     limit: Annotated[int | None, typer.Option(help="Only the first so many items.", min=1)] = None,
     per_minute: Annotated[int | None, typer.Option(help="At most so many calls a minute.", min=1)] = None,
     budget_usd: Annotated[float | None, typer.Option(help="Stop when this is spent; needs both prices.", min=0)] = None,
-    budget_tokens: Annotated[int | None, typer.Option(help="Stop when so many tokens are used.", min=1)] = None,
+    budget_tokens: BudgetTokens = None,
     price_prompt: Annotated[float | None, typer.Option(help="USD for a million prompt tokens.", min=0)] = None,
     price_completion: Annotated[float | None, typer.Option(help="USD for a million completion tokens.", min=0)] = None,
     name: Annotated[str | None, typer.Option(help="The judge's name in the study; by default the model's.")] = None,
-    api_key_env: Annotated[str, typer.Option(help="The environment variable that holds the key.")] = "OPENAI_API_KEY",
+    api_key_env: KeyVariable = "OPENAI_API_KEY",
     reask: Annotated[
         int, typer.Option(help="Ask again, up to so many times, for a reply without a verdict; recorded.", min=0)
     ] = 0,

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -26,6 +26,15 @@ DatabaseUrl = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+# What a command that asks a judge is told.
+ModelName = Annotated[str | None, typer.Option(help="The model's name; none, no key and no URL: the embedded one.")]
+BaseUrl = Annotated[str | None, typer.Option(help="An OpenAI-compatible endpoint, such as http://localhost:8000/v1.")]
+Orders = Annotated[Literal["AB", "BA", "both"], typer.Option(help="How the sides are shown.")]
+Concurrency = Annotated[int, typer.Option(help="How many calls fly at once.", min=1)]
+Temperature = Annotated[float | None, typer.Option(help="Instead of the protocol's own.")]
+MaxTokens = Annotated[int | None, typer.Option(help="Instead of the protocol's own.", min=1)]
+BudgetTokens = Annotated[int | None, typer.Option(help="Stop when so many tokens are used.", min=1)]
+KeyVariable = Annotated[str, typer.Option(help="The environment variable that holds the key.")]
 
 
 def own_protocols() -> Path | None:

@@ -5,12 +5,29 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from judge.domain import InputError
-from terminal import DEFAULT_DATABASE, AsJson, DatabaseUrl, clear_errors, opened, own_protocols, own_weights, write
+from terminal import (
+    DEFAULT_DATABASE,
+    AsJson,
+    BaseUrl,
+    BudgetTokens,
+    Concurrency,
+    DatabaseUrl,
+    KeyVariable,
+    MaxTokens,
+    ModelName,
+    Orders,
+    Temperature,
+    clear_errors,
+    opened,
+    own_protocols,
+    own_weights,
+    write,
+)
 
 
 def probe(
@@ -19,23 +36,19 @@ def probe(
         list[Path] | None, typer.Option(metavar="FILE", help="Or files of items, with --protocol; repeatable.")
     ] = None,
     protocol: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="The protocol for --items.")] = None,
-    model: Annotated[
-        str | None, typer.Option(help="The model's name; none, no key and no URL: the embedded one.")
-    ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="An OpenAI-compatible endpoint, such as http://localhost:8000/v1.")
-    ] = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
     attack: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this attack, beside the control; repeatable.")
     ] = None,
     limit: Annotated[int, typer.Option(help="How many items are drawn at random.", min=1)] = 20,
-    orders: Annotated[Literal["AB", "BA", "both"], typer.Option(help="How the sides are shown.")] = "both",
+    orders: Orders = "both",
     seed: Annotated[int, typer.Option(help="The seed of the draw.")] = 0,
-    concurrency: Annotated[int, typer.Option(help="How many calls fly at once.", min=1)] = 16,
-    temperature: Annotated[float | None, typer.Option(help="Instead of the protocol's own.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Instead of the protocol's own.", min=1)] = None,
-    budget_tokens: Annotated[int | None, typer.Option(help="Stop when so many tokens are used.", min=1)] = None,
-    api_key_env: Annotated[str, typer.Option(help="The environment variable that holds the key.")] = "OPENAI_API_KEY",
+    concurrency: Concurrency = 16,
+    temperature: Temperature = None,
+    max_tokens: MaxTokens = None,
+    budget_tokens: BudgetTokens = None,
+    api_key_env: KeyVariable = "OPENAI_API_KEY",
     as_json: AsJson = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
 ) -> None:
