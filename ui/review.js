@@ -212,8 +212,15 @@ const showPrompt = async () => {
   if (shown.problem) say(shown.problem);
 };
 
+// Without an item on the screen there is nothing that a banner could stand above.
+const showProblem = (problem) => (sheet ? say(problem) : showGate(
+  made("h2", "This cannot be shown"),
+  made("p", problem),
+  made("a", "Choose a study", { href: accord.address("/", {}), className: "button" }),
+));
+
 const show = async (given, { push = true } = {}) => {
-  if (given.problem) return say(given.problem);
+  if (given.problem) return showProblem(given.problem);
   if (given.choose) return chooseStudy(given.choose);
   if (given.nothing) return showNothing(given);
   const another = sheet?.claim !== given.claim;

@@ -100,7 +100,7 @@ def open_playground(open_page):
 
     def opened(asked="", **size):
         page = open_page(f"/playground{asked}", **size)
-        page.locator("#present").wait_for()  # with it come the page's keys
+        page.locator("#present").wait_for(state="attached")  # with it come the page's keys
         return page
 
     return opened

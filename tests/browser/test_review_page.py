@@ -330,6 +330,12 @@ def test_a_closed_study_and_one_held_by_others_say_why_there_is_nothing_to_do(op
     expect(page.locator(".gate")).to_contain_text("This study is closed")
 
 
+def test_a_study_that_is_not_there_is_told_and_another_can_be_chosen(open_page):
+    page = open_page("/?study=nosuch&annotator=ana")
+    expect(page.locator(".gate")).to_contain_text("no study named 'nosuch'")
+    expect(page.get_by_role("link", name="Choose a study")).to_be_visible()
+
+
 def test_a_verdict_whose_place_is_gone_is_told_and_stores_nothing(open_page, served, study):
     name = study(1, wanted=1, claim_seconds=1)
     page = enter(open_page, name)
