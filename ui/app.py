@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
@@ -14,6 +15,7 @@ from exchange.endpoints import Endpoints
 from judge.domain import StorageError
 from storage.store import Store
 from ui.agreement import Agreement
+from ui.doors import Door
 from ui.examples import list_examples
 from ui.gate import FOR_ADMINS
 from ui.judges import Judges
@@ -36,6 +38,15 @@ class Guarded(gr.Blocks):  # type: ignore[misc]
     accounts: Accounts
     for_annotators: frozenset[int] = frozenset()  # the numbers of the events that are not for leads alone
     for_admins: frozenset[int] = frozenset()
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.doors: dict[str, Callable[..., Any]] = {}  # what `open_door` opened
+
+    def guarded_doors(self) -> dict[str, Door]:
+        """Return every door by its name, with the least role that may go through."""
+        events = {event.api_name: event for event in self.fns.values()}
+        return {name: Door(handler, self._least(events[name])) for name, handler in self.doors.items()}
 
     async def process_api(self, block_fn: Any, inputs: list[Any], *rest: Any, **named: Any) -> dict[str, Any]:
         """Run an event, if who asks for it may."""

@@ -171,13 +171,19 @@ class Gate:
             wrong = _wrong_body(headers, path) or (_is_foreign(headers) and _FOREIGN)
             if wrong:
                 return wrong
-        if path in OPEN or path.startswith(OPEN_UNDER) or not await asyncio.to_thread(self.accounts.needed):
+        if path in OPEN or path.startswith(OPEN_UNDER):
             return None
-        account = await asyncio.to_thread(self._account, scope, headers)
+        return await asyncio.to_thread(self._unknown_or_beyond, scope, headers)
+
+    def _unknown_or_beyond(self, scope: Scope, headers: Headers) -> Response | None:
+        """Find out who asks, and refuse whoever has to sign in first or may not come here."""
+        if not self.accounts.needed():
+            return None
+        account = self._account(scope, headers)
         if account is None:
             return self._sign_in_first(scope, headers)
         scope[USER] = account.name
-        why = _beyond(account.role, path)
+        why = _beyond(account.role, scope["path"])
         return _refused(HTTPStatus.FORBIDDEN, why) if why else None
 
     def _closed(self, headers: Headers, path: str) -> Response | None:

@@ -73,6 +73,7 @@ def open_door(handler: Callable[..., Any], name: str) -> None:
     Gradio gives back what the handler's annotation says it returns: without one, nothing.
     """
     gr.api(handler, api_name=name, queue=False, api_visibility="private")
+    Context.root_block.doors[name] = handler
 
 
 def on_load(handler: Callable[..., Any], outputs: Sequence[Any]) -> None:

@@ -25,7 +25,8 @@ from exchange.endpoints import Endpoints
 from judge.domain import InputError, StorageError
 from storage.health import check_health
 from storage.store import Store
-from ui.app import build_app
+from ui.app import Guarded, build_app
+from ui.doors import Doors
 from ui.gate import ANY_HOST, Gate, Hosts, Proxy, name_of, unusable
 from ui.page import Settings
 from ui.sign_in import sign_in_routes
@@ -84,7 +85,7 @@ def start_server(
 
 
 def make_web_app(
-    blocks: gr.Blocks,
+    blocks: Guarded,
     accounts: Accounts,
     proxy: Proxy | None = None,
     root_path: str = "",
@@ -109,7 +110,7 @@ def make_web_app(
         gr.mount_gradio_app(web, blocks, path="/", root_path=root_path or None, auth_dependency=name_of, **MOUNT)
     # Only a launch says so; without it gradio takes any file of the machine for one that was uploaded.
     blocks.has_launched = True
-    return Gate(web, accounts, proxy, root_path, hosts)
+    return Gate(Doors(web, accounts, blocks.guarded_doors()), accounts, proxy, root_path, hosts)
 
 
 class Server(uvicorn.Server):
