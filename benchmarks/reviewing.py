@@ -9,11 +9,11 @@ one browser and measured in turn, so that whatever else the machine does falls o
 from __future__ import annotations
 
 import asyncio
-import socket
 import statistics
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +21,16 @@ import gradio as gr
 from playwright.sync_api import Page, sync_playwright
 
 from judge.domain import Item, Study, Turn
-from judge.protocol import find_protocol, list_protocols
+from judge.protocol import find_protocol
 from storage.imports import prepare
 from storage.store import Store
-from ui.app import build_app
 from ui.markdown import show_markdown
-from ui.page import Settings
 from ui.theme import LAUNCH
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "browser"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "ui"))
 from install import find_chromium
+from serving import Serving, free_port
 
 SIZES = (1_000, 10_000, 100_000) if "--full" in sys.argv else (1_000, 10_000)
 ROUNDS = 40
@@ -55,13 +55,6 @@ PAINTED = """([selector, press]) => new Promise((done) => {
     for (const key of ["1", "Enter"]) document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
   } else document.querySelector(press).click();
 })"""
-
-
-def free_port() -> int:
-    """Return a port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def launch(make: Callable[[], gr.Blocks]) -> str:
@@ -100,8 +93,8 @@ def empty_app() -> gr.Blocks:
     return blocks
 
 
-def study_app(folder: Path, size: int) -> gr.Blocks:
-    """Return Accord over a study of this many items."""
+def make_store(folder: Path, size: int) -> Store:
+    """Return a store with a study of this many items."""
     store = Store.open(f"sqlite:///{folder / f'{size}.db'}")
     store.create_study(Study("s", find_protocol("wildbench-pairwise").version, wanted=1))
     for start in range(0, size, 5_000):
@@ -110,7 +103,7 @@ def study_app(folder: Path, size: int) -> gr.Blocks:
             for n in range(start, min(size, start + 5_000))
         ]
         store.add_prepared("s", [prepare(item) for item in made])
-    return build_app(store, Settings(list_protocols()))
+    return store
 
 
 def measure(pages: dict[str, tuple[Page, list[str]]]) -> dict[str, float]:
@@ -141,8 +134,8 @@ def load_times(browser: Any, addresses: dict[str, tuple[str, str]]) -> dict[str,
 
 def main() -> None:
     """Print the medians and their ratios."""
-    with tempfile.TemporaryDirectory() as folder:
-        studies = {size: launch(lambda size=size: study_app(Path(folder), size)) for size in SIZES}  # type: ignore[misc]
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as open_servers:
+        studies = {size: open_servers.enter_context(Serving(make_store(Path(folder), size))).address for size in SIZES}
         bare, empty = launch(bare_app), launch(empty_app)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
