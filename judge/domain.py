@@ -323,6 +323,7 @@ class Held:
     """A claim with where it stands and what its rater said."""
 
     claim: Claim
+    study: Study
     state: Literal["open", "done", "skipped", "expired"]
     verdict: OwnVerdict | None
     revealed: bool

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, and_, bindparam, exists, func, insert, or_, select, update
 
-from judge.domain import Claim, Item, NothingToDo, Order, Progress
+from judge.domain import Item, NothingToDo, Order, Progress
 from storage.codec import item_from_json
-from storage.counts import add_counts, find_counts, lock_counts, move_cursor
+from storage.counts import count_shown, find_counts, lock_counts
 from storage.raters import find_rater, rater_id_of
 from storage.schema import UtcTime, claims, items, verdicts
 from storage.shuffle import shuffle_key, shuffled
@@ -28,6 +28,7 @@ SEEN = ("open", "done", "skipped")
 FIRST_LOOK = 16
 LONGEST_LOOK = 512
 FEW = 256
+NOWHERE = -1  # a position no item has
 CLOCKS_DIFFER = timedelta(minutes=1)  # at most, between machines that share a database
 REPEAT_GAP = 10  # how many other items lie at least between an item and its hidden repeat
 
@@ -73,7 +74,7 @@ _DUE = (
 _TAKE = update(items).where(items.c.id == bindparam("item"), items.c.free > 0).values(free=items.c.free - 1)
 _GIVE_BACK = update(items).where(items.c.id == bindparam("item")).values(free=items.c.free + 1)
 _HELD = (
-    select(claims)
+    select(claims.c.id, claims.c.token)
     .where(claims.c.study_id == bindparam("study"), claims.c.rater_id == bindparam("rater"), claims.c.state == "open")
     .order_by(claims.c.id)
     .limit(1)
@@ -114,12 +115,15 @@ def give_back(connection: Connection, item_id: int) -> None:
     connection.execute(_GIVE_BACK, {"item": item_id})
 
 
-def claim_next(connection: Connection, study: StudyRow, rater: str, now: datetime) -> Claim | NothingToDo:
-    """Give a rater the item they hold already, a hidden repeat that is due, or the next free item in their shuffle."""
+def claim_next(connection: Connection, study: StudyRow, rater: str, now: datetime) -> str | NothingToDo:
+    """Give a rater the item they hold already, a hidden repeat that is due, or the next free item in their shuffle.
+
+    Returns the token of the claim.
+    """
     rater_id = rater_id_of(connection, "human", rater)
     counts = lock_counts(connection, study.id, rater_id)
     asking = Asking(study, rater, rater_id, now, counts)
-    if held := _held_claim(connection, asking):
+    if (held := connection.execute(_HELD, asking.who).one_or_none()) is not None:
         return _renewed(connection, asking, held)
     if study.study.closed is not None:
         return NothingToDo("study is closed", asking.progress)
@@ -145,27 +149,10 @@ def foresee_next(connection: Connection, study: StudyRow, rater: str, now: datet
     return None if found is None else _item(connection, found[0].id)
 
 
-def _held_claim(connection: Connection, asking: Asking) -> Mapping[str, Any] | None:
-    row = connection.execute(_HELD, asking.who).mappings().one_or_none()
-    return None if row is None else {str(name): value for name, value in row.items()}
-
-
-def _renewed(connection: Connection, asking: Asking, held: Mapping[str, Any]) -> Claim:
+def _renewed(connection: Connection, asking: Asking, held: Row[*tuple[Any, ...]]) -> str:
     expires = asking.now + timedelta(seconds=asking.study.study.claim_seconds)
-    connection.execute(_RENEW, {"claim": held["id"], "until": expires})
-    return _shown(connection, asking, {**held, "expires": expires})
-
-
-def _shown(connection: Connection, asking: Asking, claim: Mapping[str, Any]) -> Claim:
-    return Claim(
-        token=claim["token"],
-        study=asking.study.study.name,
-        rater=asking.rater,
-        item=_item(connection, claim["item_id"]),
-        order=claim["order"],
-        expires=claim["expires"],
-        progress=asking.progress,
-    )
+    connection.execute(_RENEW, {"claim": held.id, "until": expires})
+    return str(held.token)
 
 
 def _item(connection: Connection, item_id: int) -> Item:
@@ -194,8 +181,15 @@ _ORDER_BEFORE = (
 _FREE = select(items.c.id, items.c.position, _ORDER_BEFORE.label("seen")).where(
     items.c.study_id == bindparam("study"), items.c.free > 0, _NOT_SEEN
 )
-_FREE_AT = _FREE.where(items.c.position.in_(bindparam("positions", expanding=True)))
 _FEW_FREE = _FREE.limit(FEW)
+
+
+@cache
+def _free_at(count: int) -> Select[Any]:
+    """Return the query for the free ones of so many positions; one for any number would be written anew each time."""
+    return _FREE.where(items.c.position.in_([bindparam(f"position_{number}") for number in range(count)]))
+
+
 _SOME_FREE = select(func.count()).select_from(
     select(items.c.id).where(items.c.study_id == bindparam("study"), items.c.free > 0).limit(FEW + 1).subquery()
 )
@@ -210,7 +204,9 @@ def _next_free(connection: Connection, asking: Asking, cursor: int) -> tuple[Row
     look = FIRST_LOOK
     while cursor < total:
         ranks = {shuffled(rank, total, key): rank for rank in range(cursor, min(cursor + look, total))}
-        rows = connection.execute(_FREE_AT, {**asking.who, "positions": list(ranks)}).all()
+        positions = [*ranks, *[NOWHERE] * (look - len(ranks))]
+        at = {f"position_{number}": position for number, position in enumerate(positions)}
+        rows = connection.execute(_free_at(look), {**asking.who, **at}).all()
         if rows:
             first = min(rows, key=lambda row: ranks[row.position])
             return first, ranks[first.position] + 1
@@ -222,10 +218,10 @@ def _next_free(connection: Connection, asking: Asking, cursor: int) -> tuple[Row
     return (min(rows, key=lambda row: shuffle_key(key, row.position)), cursor) if rows else None
 
 
-def _claim_item(connection: Connection, asking: Asking, item: Row[*tuple[Any, ...]], cursor: int) -> Claim:
+def _claim_item(connection: Connection, asking: Asking, item: Row[*tuple[Any, ...]], cursor: int) -> str:
     order = item.seen or _side(asking, item.id)
-    move_cursor(connection, asking.study.id, asking.rater_id, cursor, asking.study.study.items)
-    add_counts(connection, asking.study.id, asking.rater_id, shown=1, swapped=int(order == "BA"))
+    walked = cursor, asking.study.study.items
+    count_shown(connection, asking.study.id, asking.rater_id, walked, swapped=order == "BA")
     return _insert_claim(connection, asking, item.id, order, repeat=False)
 
 
@@ -239,9 +235,10 @@ def _side(asking: Asking, item_id: int) -> Order:
     return "AB" if ahead > 0 else "BA"
 
 
-def _insert_claim(connection: Connection, asking: Asking, item_id: int, order: Order, *, repeat: bool) -> Claim:
+def _insert_claim(connection: Connection, asking: Asking, item_id: int, order: Order, *, repeat: bool) -> str:
+    token = secrets.token_urlsafe(18)
     row = {
-        "token": secrets.token_urlsafe(18),
+        "token": token,
         "study_id": asking.study.id,
         "item_id": item_id,
         "rater_id": asking.rater_id,
@@ -253,7 +250,7 @@ def _insert_claim(connection: Connection, asking: Asking, item_id: int, order: O
         "expires": asking.now + timedelta(seconds=asking.study.study.claim_seconds),
     }
     connection.execute(_INSERT, row)
-    return _shown(connection, asking, row)
+    return token
 
 
 def _due_repeat(connection: Connection, asking: Asking) -> Row[Any] | None:
@@ -268,7 +265,7 @@ def _due_repeat(connection: Connection, asking: Asking) -> Row[Any] | None:
     return rows[0] if len(rows) > REPEAT_GAP else None
 
 
-def _claim_repeat(connection: Connection, asking: Asking, again: Row[Any]) -> Claim:
+def _claim_repeat(connection: Connection, asking: Asking, again: Row[Any]) -> str:
     swapped: Order = "AB" if again.order == "BA" else "BA"
     order = "AB" if asking.study.study.protocol.kind == "direct" else swapped
     return _insert_claim(connection, asking, again.item_id, order, repeat=True)

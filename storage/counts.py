@@ -25,7 +25,16 @@ _ADD = (
         }
     )
 )
-_MOVE = update(progress).where(_MINE).values(cursor=bindparam("to"), shuffled=bindparam("of"))
+_SHOWN = (
+    update(progress)
+    .where(_MINE)
+    .values(
+        cursor=bindparam("to"),
+        shuffled=bindparam("of"),
+        shown=progress.c.shown + 1,
+        swapped=progress.c.swapped + bindparam("exchanged"),
+    )
+)
 
 
 def lock_counts(connection: Connection, study: int, rater: int) -> Row[Any]:
@@ -58,6 +67,7 @@ def add_counts(  # noqa: PLR0913 (one argument for each thing that is counted)
     connection.execute(_ADD, {"study": study, "rater": rater, **{f"more_{name}": more[name] for name in more}})
 
 
-def move_cursor(connection: Connection, study: int, rater: int, cursor: int, total: int) -> None:
-    """Remember how far a rater has walked through their shuffle of this many items."""
-    connection.execute(_MOVE, {"study": study, "rater": rater, "to": cursor, "of": total})
+def count_shown(connection: Connection, study: int, rater: int, walked: tuple[int, int], *, swapped: bool) -> None:
+    """Count an item that a rater is shown, and how far they have walked through their shuffle of how many items."""
+    cursor, total = walked
+    connection.execute(_SHOWN, {"study": study, "rater": rater, "to": cursor, "of": total, "exchanged": int(swapped)})

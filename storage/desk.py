@@ -9,32 +9,50 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, bindparam, exists, func, insert, select
 
-from judge.domain import Claim, ClaimError, Held, JudgeVerdict, OwnVerdict, Pace, Progress
+from judge.domain import Claim, ClaimError, Held, JudgeVerdict, OwnVerdict, Pace, Progress, Study
 from storage.claims import HELD
-from storage.codec import item_from_json, scale_from_json
+from storage.codec import item_from_json
 from storage.raters import rater_id_of
-from storage.schema import calls, claims, items, progress, protocols, raters, remarks, studies, verdicts
+from storage.schema import calls, claims, items, progress, raters, remarks, studies, verdicts
+from storage.studies import STUDY_COLUMNS, join_study, study_in
 from storage.verdicts import WITHDRAWN, lock_claim
 
 RECENT = 20  # how many verdicts a pace is the median of
 
+_own, _newer = verdicts.alias("own"), verdicts.alias("newer")
+_FLAG = (
+    select(remarks.c.kind)
+    .where(
+        remarks.c.item_id == claims.c.item_id,
+        remarks.c.rater_id == claims.c.rater_id,
+        remarks.c.kind.in_(("flag", "unflag")),
+    )
+    .order_by(remarks.c.id.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+# One query for all that a page shows of a claim: several would cost an annotator's wait.
 _CLAIM = (
     select(
         claims,
         items.c.body,
-        studies.c.name.label("study"),
-        studies.c.size,
         raters.c.name.label("rater"),
-        protocols.c.scale,
         progress.c.done,
         progress.c.skipped,
+        *(
+            _own.c[name].label(f"own_{name}")
+            for name in ("status", "label", "comment", "confidence", "stored", "revision")
+        ),
+        _FLAG.label("flag"),
+        *STUDY_COLUMNS,
     )
     .join(items, items.c.id == claims.c.item_id)
     .join(studies, studies.c.id == claims.c.study_id)
-    .join(protocols, protocols.c.id == studies.c.protocol_id)
     .join(raters, raters.c.id == claims.c.rater_id)
     .join(progress, (progress.c.study_id == claims.c.study_id) & (progress.c.rater_id == claims.c.rater_id))
+    .join(_own, (_own.c.claim_id == claims.c.id) & ~exists().where(_newer.c.supersedes == _own.c.id), isouter=True)
 )
+_CLAIM = join_study(_CLAIM)
 _RATER = select(raters.c.id).where(raters.c.kind == "human", raters.c.name == bindparam("rater")).scalar_subquery()
 _BY_TOKEN = _CLAIM.where(claims.c.token == bindparam("token"))
 _BY_ITEM = (
@@ -56,28 +74,18 @@ _STEPS = {
     "back": _MINE.where(claims.c.id < bindparam("at")).order_by(claims.c.id.desc()),
     "on": _MINE.where(claims.c.id > bindparam("at")).order_by(claims.c.id),
 }
-_OWN = select(verdicts).where(verdicts.c.claim_id == bindparam("claim")).order_by(verdicts.c.id.desc()).limit(1)
-_FLAG = (
-    select(remarks.c.kind)
-    .where(
-        remarks.c.item_id == bindparam("item_id"),
-        remarks.c.rater_id == bindparam("rater_id"),
-        remarks.c.kind.in_(("flag", "unflag")),
-    )
-    .order_by(remarks.c.id.desc())
-    .limit(1)
-)
+_STUDY = select(studies.c.id).where(studies.c.name == bindparam("study")).scalar_subquery()
 _SECONDS = (
     select(verdicts.c.seconds)
     .where(
-        verdicts.c.study_id == bindparam("study_id"),
+        verdicts.c.study_id == _STUDY,
         verdicts.c.rater_id == _RATER,
         verdicts.c.seconds.is_not(None),
     )
     .order_by(verdicts.c.id.desc())
     .limit(RECENT)
 )
-_TEAM = select(func.coalesce(func.sum(progress.c.done), 0)).where(progress.c.study_id == bindparam("study_id"))
+_TEAM = select(func.coalesce(func.sum(progress.c.done), 0)).where(progress.c.study_id == _STUDY)
 _later = verdicts.alias("later")
 _JUDGES = (
     select(verdicts, raters.c.name.label("judge"), calls.c.raw, calls.c.finish_reason)
@@ -98,13 +106,13 @@ def held_claim(connection: Connection, token: str, rater: str | None) -> Held:
     row = connection.execute(_BY_TOKEN, {"token": token}).one_or_none()
     if row is None or (rater is not None and row.rater != rater):
         raise ClaimError("this claim is not known here, or is not yours. Ask for the next item.")
-    return _held(connection, row)
+    return _held(row)
 
 
 def find_held(connection: Connection, study_id: int, rater: str, item: str) -> Held | None:
     """Return the claim that a rater holds or has answered on an item, if there is one."""
     row = connection.execute(_BY_ITEM, {"study_id": study_id, "rater": rater, "item": item}).one_or_none()
-    return None if row is None else _held(connection, row)
+    return None if row is None else _held(row)
 
 
 def neighbour(connection: Connection, token: str, rater: str | None, way: Literal["back", "on"]) -> Held | None:
@@ -114,36 +122,35 @@ def neighbour(connection: Connection, token: str, rater: str | None, way: Litera
         raise ClaimError("this claim is not known here, or is not yours. Ask for the next item.")
     asked = {"study_id": row.study_id, "rater_id": row.rater_id, "at": row.id}
     found = connection.execute(_STEPS[way], asked).one_or_none()
-    return None if found is None else _held(connection, found)
+    return None if found is None else _held(found)
 
 
-def _held(connection: Connection, row: Row[Any]) -> Held:
+def _held(row: Row[Any]) -> Held:
+    study = study_in(row)
     claim = Claim(
         token=row.token,
-        study=row.study,
+        study=study.name,
         rater=row.rater,
         item=item_from_json(json.loads(row.body)),
         order=row.order,
         expires=row.expires,
-        progress=Progress(row.done, row.size, row.skipped),
+        progress=Progress(row.done, study.items, row.skipped),
     )
-    flag = connection.execute(_FLAG, {"item_id": row.item_id, "rater_id": row.rater_id}).scalar()
-    return Held(claim, row.state, _own(connection, row), row.revealed is not None, flag == "flag")
+    return Held(claim, study, row.state, _own_verdict(row, study), row.revealed is not None, row.flag == "flag")
 
 
-def _own(connection: Connection, row: Row[Any]) -> OwnVerdict | None:
-    last = connection.execute(_OWN, {"claim": row.id}).one_or_none()
-    if last is None or last.status == WITHDRAWN:
+def _own_verdict(row: Row[Any], study: Study) -> OwnVerdict | None:
+    if row.own_status is None or row.own_status == WITHDRAWN:
         return None
-    label = scale_from_json(row.scale).mirror(last.label) if row.order == "BA" else last.label
-    return OwnVerdict(label, last.comment, last.confidence, last.stored, last.revision)
+    label = study.protocol.scale.mirror(row.own_label) if row.order == "BA" else row.own_label
+    return OwnVerdict(label, row.own_comment, row.own_confidence, row.own_stored, row.own_revision)
 
 
-def pace(connection: Connection, study_id: int, wanted: int, size: int, rater: str) -> Pace:
+def pace(connection: Connection, study: Study, rater: str) -> Pace:
     """Return how quick a rater is and how far everybody has come."""
-    seconds = sorted(connection.execute(_SECONDS, {"study_id": study_id, "rater": rater}).scalars())
-    given = connection.execute(_TEAM, {"study_id": study_id}).scalar_one()
-    return Pace(seconds[len(seconds) // 2] if seconds else None, int(given), wanted * size)
+    seconds = sorted(connection.execute(_SECONDS, {"study": study.name, "rater": rater}).scalars())
+    given = connection.execute(_TEAM, {"study": study.name}).scalar_one()
+    return Pace(seconds[len(seconds) // 2] if seconds else None, int(given), study.wanted * study.items)
 
 
 def judge_verdicts(connection: Connection, token: str) -> list[JudgeVerdict]:
@@ -164,7 +171,7 @@ class Remark:
     comment: str | None = None
 
 
-def add_remark(connection: Connection, token: str, remark: Remark, now: datetime, rater: int | None) -> None:
+def add_remark(connection: Connection, token: str, remark: Remark, now: datetime, rater: str | None) -> None:
     """Keep a remark on a claim's item."""
     claim = lock_claim(connection, token, rater)
     row = {

@@ -40,7 +40,6 @@ from storage.held_out import Variant
 from storage.imports import Added, Prepared
 from storage.opinions import Cause, Certainty, Choices
 from storage.overviews import Annotator, Overview, Places
-from storage.raters import rater_id_of
 from storage.run_store import RunStore
 from storage.trail import Entry, TrailSearch
 from storage.verdicts import Submission
@@ -108,13 +107,23 @@ class Store(RunStore):
 
     def claim_next(self, study: str, rater: str) -> Claim | NothingToDo:
         """Give a rater one item they have not done, held for them until they answer or the time is up."""
+        given = self.hold_next(study, rater)
+        return given if isinstance(given, NothingToDo) else given.claim
+
+    def hold_next(self, study: str, rater: str) -> Held | NothingToDo:
+        """Give a rater one item as `claim_next` does, with all that is known of their claim on it."""
         now = self.clock()
         with self.reading() as connection:
             row = studies.get_study(connection, study)
             expired = claims.any_expired(connection, row, now)
         if expired:  # in a transaction of its own: it touches items in another order than a claim does
             self._write(lambda connection: claims.expire_claims(connection, row, now))
-        return self._write(lambda connection: claims.claim_next(connection, row, rater, now))
+
+        def work(connection: Connection) -> Held | NothingToDo:
+            given = claims.claim_next(connection, row, rater, now)
+            return given if isinstance(given, NothingToDo) else desk.held_claim(connection, given, rater)
+
+        return self._write(work)
 
     def foresee_next(self, study: str, rater: str) -> Item | None:
         """Return the item a rater will most likely be given next; nothing is taken."""
@@ -123,25 +132,19 @@ class Store(RunStore):
 
     def save_verdict(self, token: str, sent: Submission, rater: str | None = None) -> Saved:
         """Store a verdict and return only once it is committed."""
-        return self._write(
-            lambda connection: verdicts.save_verdict(connection, token, sent, self.clock(), _own(connection, rater))
-        )
+        return self._write(lambda connection: verdicts.save_verdict(connection, token, sent, self.clock(), rater))
 
     def undo_verdict(self, token: str, rater: str | None = None) -> Saved:
         """Withdraw a verdict by a further revision and open its claim again."""
-        return self._write(
-            lambda connection: verdicts.undo_verdict(connection, token, self.clock(), _own(connection, rater))
-        )
+        return self._write(lambda connection: verdicts.undo_verdict(connection, token, self.clock(), rater))
 
     def skip_item(self, token: str, reason: str, rater: str | None = None) -> None:
         """Give a claim's place back and record why."""
-        self._write(
-            lambda connection: verdicts.skip_item(connection, token, reason, self.clock(), _own(connection, rater))
-        )
+        self._write(lambda connection: verdicts.skip_item(connection, token, reason, self.clock(), rater))
 
     def reveal(self, token: str, rater: str | None = None) -> None:
         """Record that a rater may now see what was hidden."""
-        self._write(lambda connection: verdicts.reveal(connection, token, self.clock(), _own(connection, rater)))
+        self._write(lambda connection: verdicts.reveal(connection, token, self.clock(), rater))
 
     def held(self, token: str, rater: str | None = None) -> Held:
         """Return a claim with what its rater said of it."""
@@ -158,11 +161,10 @@ class Store(RunStore):
         with self.reading() as connection:
             return desk.neighbour(connection, token, rater, way)
 
-    def pace(self, study: str, rater: str) -> Pace:
+    def pace(self, study: Study, rater: str) -> Pace:
         """Return how quick a rater is and how far everybody has come."""
         with self.reading() as connection:
-            row = studies.get_study(connection, study)
-            return desk.pace(connection, row.id, row.study.wanted, row.study.items, rater)
+            return desk.pace(connection, study, rater)
 
     def judge_verdicts(self, token: str) -> list[JudgeVerdict]:
         """Return what the judges said of a claim's item."""
@@ -171,9 +173,7 @@ class Store(RunStore):
 
     def add_remark(self, token: str, remark: Remark, rater: str | None = None) -> None:
         """Keep what a rater remarks on an item they hold or have answered."""
-        self._write(
-            lambda connection: desk.add_remark(connection, token, remark, self.clock(), _own(connection, rater))
-        )
+        self._write(lambda connection: desk.add_remark(connection, token, remark, self.clock(), rater))
 
     def remark_on_item(self, study: str, item: str, rater: str, remark: Remark) -> None:
         """Keep what a researcher remarks on an item, whether or not they have annotated it."""
@@ -334,7 +334,3 @@ class Store(RunStore):
             return version
 
         return self._write(work)
-
-
-def _own(connection: Connection, rater: str | None) -> int | None:
-    return None if rater is None else rater_id_of(connection, "human", rater)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, and_, bindparam, func, insert, select, update
 
 from judge.domain import LONGEST_NAME, ProtocolVersion, Study, StudyError, content_hash
 from storage.codec import scale_from_json, scale_to_json
@@ -84,18 +84,39 @@ _NEWEST = (
     .correlate(studies)
     .scalar_subquery()
 )
-_STUDIES = (
-    select(studies, guidelines.c.version, guidelines.c.body)
-    .join(guidelines, and_(guidelines.c.study_id == studies.c.id, guidelines.c.version == _NEWEST))
-    .order_by(studies.c.name)
-)
+_twin = protocols.alias("twin")
+
+
+def _labelled(table: FromClause, prefix: str) -> list[ColumnElement[Any]]:
+    return [column.label(f"{prefix}_{column.name}") for column in table.c if column is not studies.c.id]
+
+
+# All that a study is made of but its number, for any query that can join it; `study_in` reads it from a row.
+STUDY_COLUMNS = [
+    *_labelled(studies, "study"),
+    *_labelled(guidelines, "guidelines"),
+    *_labelled(protocols, "protocol"),
+    *_labelled(_twin, "twin"),
+]
+
+
+def join_study(query: Select[Any]) -> Select[Any]:
+    """Join a study's guidelines and protocol to a query that has the study."""
+    return (
+        query.join(guidelines, and_(guidelines.c.study_id == studies.c.id, guidelines.c.version == _NEWEST))
+        .join(protocols, protocols.c.id == studies.c.protocol_id)
+        .join(_twin, _twin.c.id == protocols.c.without_reference_id, isouter=True)
+    )
+
+
+_STUDIES = join_study(select(studies.c.id, *STUDY_COLUMNS).select_from(studies)).order_by(studies.c.name)
 _STUDY = _STUDIES.where(studies.c.name == bindparam("name"))
 
 
 def find_study(connection: Connection, name: str) -> StudyRow | None:
     """Return the study of this name, if there is one."""
     row = connection.execute(_STUDY, {"name": name}).one_or_none()
-    return None if row is None else _study_row(connection, row)
+    return None if row is None else StudyRow(row.id, study_in(row))
 
 
 def get_study(connection: Connection, name: str) -> StudyRow:
@@ -115,35 +136,36 @@ def list_studies(connection: Connection) -> list[Study]:
 
 def list_study_rows(connection: Connection) -> list[StudyRow]:
     """Return every study with its number, by name."""
-    return [_study_row(connection, row) for row in connection.execute(_STUDIES).all()]
+    return [StudyRow(row.id, study_in(row)) for row in connection.execute(_STUDIES).all()]
 
 
-def _study_row(connection: Connection, row: Row[Any]) -> StudyRow:
-    study = Study(
-        name=row.name,
-        protocol=_protocol(connection, row.protocol_id),
-        wanted=row.wanted,
-        seed=row.seed,
-        blind=row.blind,
-        reveal=row.reveal,
-        repeat_share=row.repeat_share,
-        claim_seconds=row.claim_seconds,
-        guidelines=row.body,
-        guideline_version=row.version,
-        items=row.size,
-        closed=row.closed,
-        created=row.created,
+def study_in(row: Row[Any]) -> Study:
+    """Return the study that a row with its columns tells of."""
+    return Study(
+        name=row.study_name,
+        protocol=_protocol_in(row),
+        wanted=row.study_wanted,
+        seed=row.study_seed,
+        blind=row.study_blind,
+        reveal=row.study_reveal,
+        repeat_share=row.study_repeat_share,
+        claim_seconds=row.study_claim_seconds,
+        guidelines=row.guidelines_body,
+        guideline_version=row.guidelines_version,
+        items=row.study_size,
+        closed=row.study_closed,
+        created=row.study_created,
     )
-    return StudyRow(row.id, study)
 
 
-def _protocol(connection: Connection, protocol_id: int) -> ProtocolVersion:
-    row = connection.execute(_PROTOCOL, {"protocol_id": protocol_id}).one()
-    twin = _protocol(connection, row.without_reference_id) if row.without_reference_id else None
-    return ProtocolVersion(row.name, row.hash, row.kind, scale_from_json(row.scale), row.source, twin)
-
-
-_PROTOCOL = select(protocols).where(protocols.c.id == bindparam("protocol_id"))
+def _protocol_in(row: Row[Any]) -> ProtocolVersion:
+    scale = scale_from_json(row.protocol_scale)
+    twin = None
+    if row.twin_id is not None:  # it has the same kind and labels, and none of its own
+        twin = ProtocolVersion(
+            row.twin_name, row.twin_hash, row.twin_kind, scale_from_json(row.twin_scale), row.twin_source
+        )
+    return ProtocolVersion(row.protocol_name, row.protocol_hash, row.protocol_kind, scale, row.protocol_source, twin)
 
 
 def set_closed(connection: Connection, name: str, closed: datetime | None) -> None:

@@ -12,7 +12,7 @@ from judge.domain import ClaimError, Saved
 from storage.claims import HELD, give_back, take_place
 from storage.codec import scale_from_json
 from storage.counts import add_counts, lock_counts
-from storage.schema import claims, events, protocols, studies, verdicts
+from storage.schema import claims, events, protocols, raters, studies, verdicts
 
 WITHDRAWN = "withdrawn"
 
@@ -29,7 +29,7 @@ class Submission:
 
 
 def save_verdict(
-    connection: Connection, token: str, sent: Submission, now: datetime, rater: int | None = None
+    connection: Connection, token: str, sent: Submission, now: datetime, rater: str | None = None
 ) -> Saved:
     """Store what was sent for a claim; the same again changes nothing, another label is a revision."""
     claim = lock_claim(connection, token, rater)
@@ -80,17 +80,18 @@ _INSERT = insert(verdicts).returning(verdicts.c.id)
 _LAST = select(verdicts).where(verdicts.c.claim_id == bindparam("claim")).order_by(verdicts.c.id.desc()).limit(1)
 _SET_STATE = update(claims).where(claims.c.id == bindparam("claim")).values(state=bindparam("to"))
 _CLAIM = (
-    select(claims, protocols.c.scale)
+    select(claims, protocols.c.scale, raters.c.name.label("rater"))
+    .join(raters, raters.c.id == claims.c.rater_id)
     .join(studies, studies.c.id == claims.c.study_id)
     .join(protocols, protocols.c.id == studies.c.protocol_id)
     .where(claims.c.token == bindparam("token"))
 )
 
 
-def lock_claim(connection: Connection, token: str, rater: int | None) -> Row[Any]:
+def lock_claim(connection: Connection, token: str, rater: str | None) -> Row[Any]:
     """Return a claim with its study's scale, holding it and its rater's counts so that nothing changes under it."""
     claim = connection.execute(_CLAIM, {"token": token}).one_or_none()
-    if claim is None or (rater is not None and claim.rater_id != rater):
+    if claim is None or (rater is not None and claim.rater != rater):
         raise ClaimError("this claim is not known here, or is not yours: nothing was stored. Ask for the next item.")
     if connection.dialect.name == "sqlite":
         return claim  # there the whole transaction holds the one write lock
@@ -141,7 +142,7 @@ def _finish(connection: Connection, claim: Row[Any]) -> None:
     )
 
 
-def undo_verdict(connection: Connection, token: str, now: datetime, rater: int | None = None) -> Saved:
+def undo_verdict(connection: Connection, token: str, now: datetime, rater: str | None = None) -> Saved:
     """Withdraw a claim's verdict by a further revision and open the claim again; its place stays held."""
     claim = lock_claim(connection, token, rater)
     last = _last_verdict(connection, claim.id)
@@ -155,7 +156,7 @@ def undo_verdict(connection: Connection, token: str, now: datetime, rater: int |
     return saved
 
 
-def skip_item(connection: Connection, token: str, reason: str, now: datetime, rater: int | None = None) -> None:
+def skip_item(connection: Connection, token: str, reason: str, now: datetime, rater: str | None = None) -> None:
     """Give a place back and record why; skipping twice changes nothing."""
     claim = lock_claim(connection, token, rater)
     if claim.state in ("skipped", "expired"):
@@ -171,7 +172,7 @@ def skip_item(connection: Connection, token: str, reason: str, now: datetime, ra
     record_event(connection, "skip", now, claim.study_id, claim.rater_id, item=claim.item_id, reason=reason)
 
 
-def reveal(connection: Connection, token: str, now: datetime, rater: int | None = None) -> None:
+def reveal(connection: Connection, token: str, now: datetime, rater: str | None = None) -> None:
     """Record that a rater may now see what was hidden; only after their verdict."""
     claim = lock_claim(connection, token, rater)
     if claim.state != "done":

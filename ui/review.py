@@ -98,10 +98,10 @@ class Review:
     def next_item(self, study: str, annotator: str, request: gr.Request) -> dict:  # type: ignore[type-arg]
         """Give the next item to annotate, held for this annotator, or say why there is none."""
         try:
-            given = self.store.claim_next(study, _who(annotator, request) or "")
-            if isinstance(given, NothingToDo):
-                return {"claim": None, "why": given.why}
-            protocol = self._protocol(self.store.study(study))
+            held = self.store.hold_next(study, _who(annotator, request) or "")
+            if isinstance(held, NothingToDo):
+                return {"claim": None, "why": held.why}
+            given, protocol = held.claim, self._protocol(held.study)
         except AccordError as error:
             raise gr.Error(str(error), print_exception=False) from error
         return {
@@ -120,7 +120,7 @@ class Review:
             who = _who(None, request)
             held = self.store.held(claim, who)
             sent = Submission(label, comment or None, seconds)
-            saved = self._save(held, self.store.study(held.claim.study), sent, who)
+            saved = self._save(held, sent, who)
         except AccordError as error:
             raise gr.Error(str(error), print_exception=False) from error
         return {"saved": _stamp(saved.at), "verdict": saved.verdict}
@@ -179,7 +179,7 @@ class Review:
             if before.verdict is not None:
                 self.store.undo_verdict(claim, who)
             draft = {"draft": own_json(before.verdict)} if before.verdict else {}
-            return {**self._sheet(self.store.held(claim, who), self.store.study(before.claim.study)), **draft}
+            return {**self._sheet(self.store.held(claim, who)), **draft}
 
         return _told(work)
 
@@ -199,7 +199,7 @@ class Review:
 
         def work() -> dict[str, Any]:
             held = self.store.held(claim, _who(annotator, request))
-            protocol = self._protocol(self.store.study(held.claim.study))
+            protocol = self._protocol(held.study)
             return {"prompt": show_prompt(shown_prompt(protocol, held.claim.item, held.claim.order))}
 
         return _told(work)
@@ -245,7 +245,7 @@ class Review:
     def _may_see(self, token: str, who: str | None) -> Held:
         """Return a claim whose judges may be seen, and record that they are."""
         held = self.store.held(token, who)
-        if self.store.study(held.claim.study).blind and held.verdict is None:
+        if held.study.blind and held.verdict is None:
             raise InputError("give your own verdict first; then the judge may be asked")
         if held.verdict is not None:
             self.store.reveal(token, who)
@@ -254,17 +254,16 @@ class Review:
     def _open(self, name: str, who: str, item: str) -> dict[str, Any]:
         if not name:
             return {"choose": self._choices()}
-        study = self.store.study(name)
         if item and (held := self.store.find_held(name, who, item)) is not None:
-            return self._sheet(held, study)
-        return self._next(study, who)
+            return self._sheet(held)
+        return self._next(name, who)
 
-    def _next(self, study: Study, who: str) -> dict[str, Any]:
-        given = self.store.claim_next(study.name, who)
+    def _next(self, study: str, who: str) -> dict[str, Any]:
+        given = self.store.hold_next(study, who)
         if isinstance(given, NothingToDo):
             progress = {"done": given.progress.done, "total": given.progress.total, "skipped": given.progress.skipped}
             return {"nothing": _NOTHING[given.why], "why": given.why, "progress": progress}
-        return self._sheet(self.store.held(given.token, who), study)
+        return self._sheet(given)
 
     def _choices(self) -> list[dict[str, Any]]:
         return [
@@ -286,30 +285,29 @@ class Review:
             int(confidence) if confidence else None,
         )
         held = self.store.held(token, who)
-        study = self.store.study(held.claim.study)
-        saved = self._save(held, study, submission, who)
+        saved = self._save(held, submission, who)
         told = {"saved": saved.at.isoformat(), "revision": saved.revision}
-        if study.reveal and not held.revealed:
+        if held.study.reveal and not held.revealed:
             self.store.reveal(token, who)
-            return {**told, **self._sheet(self.store.held(token, who), study)}
-        return {**told, **self._next(study, who)}
+            return {**told, **self._sheet(self.store.held(token, who))}
+        return {**told, **self._next(held.study.name, who)}
 
-    def _save(self, held: Held, study: Study, sent: Submission, who: str | None) -> Saved:
+    def _save(self, held: Held, sent: Submission, who: str | None) -> Saved:
         """Store a verdict with the hash of the prompt a judge is sent for what was seen."""
-        prompt = shown_prompt(self._protocol(study), held.claim.item, held.claim.order)
+        prompt = shown_prompt(self._protocol(held.study), held.claim.item, held.claim.order)
         return self.store.save_verdict(held.claim.token, replace(sent, prompt_hash=prompt.hash), who)
 
     def _step(self, token: str, way: Literal["back", "on"], who: str) -> dict[str, Any]:
         held = self.store.neighbour(token, who, way)
         if held is not None:
-            return self._sheet(held, self.store.study(held.claim.study))
+            return self._sheet(held)
         if way == "back":
             raise InputError("this is the first of your items")
         return self._open(self.store.held(token, who).claim.study, who, "")
 
-    def _sheet(self, held: Held, study: Study) -> dict[str, Any]:
-        protocol = self._protocol(study)
-        pace = self.store.pace(study.name, held.claim.rater)
+    def _sheet(self, held: Held) -> dict[str, Any]:
+        study, protocol = held.study, self._protocol(held.study)
+        pace = self.store.pace(study, held.claim.rater)
         progress = held.claim.progress
         open_now = not study.blind or held.revealed
         return {

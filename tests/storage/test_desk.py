@@ -72,11 +72,11 @@ def test_somebody_elses_claim_is_not_shown(store, make_study):
 
 def test_a_pace_is_the_median_of_the_last_verdicts_and_counts_the_team(store, make_study):
     make_study(5, wanted=2)
-    assert store.pace("s", "nobody").seconds is None
+    assert store.pace(store.study("s"), "nobody").seconds is None
     for seconds in (10, 30, 20):
         answer(store, "ana", seconds=seconds)
     answer(store, "bea", seconds=500)
-    pace = store.pace("s", "ana")
+    pace = store.pace(store.study("s"), "ana")
     assert (pace.seconds, pace.given, pace.wanted) == (20, 4, 10)
 
 
