@@ -169,10 +169,13 @@ class Judges:
         shown = self.show_estimate(form, who_asks(request))
         return [*controls, gr.update(visible=True), "", self._note(chosen), shown, *self.show_state(study.name)]
 
-    def choose(self, request: gr.Request, *values: Any) -> tuple[Any, Any, Any, str]:
-        """Show what goes with another endpoint."""
+    def choose(self, request: gr.Request, *values: Any) -> tuple[Any, Any, Any, Any]:
+        """Show what goes with another endpoint; one that somebody has removed meanwhile is told in the estimate."""
         form = read_form(values)
-        preset = Preset("") if form.endpoint == OTHER else self.endpoints.preset(form.endpoint)
+        try:
+            preset = Preset("") if form.endpoint == OTHER else self.endpoints.preset(form.endpoint)
+        except InputError:
+            return gr.skip(), gr.skip(), gr.skip(), self.show_estimate(form, who_asks(request))
         model, address = self._model_fields(preset)
         filled = replace(form, model=preset.model)
         return model, address, self._note(preset), self.show_estimate(filled, who_asks(request))

@@ -44,9 +44,10 @@ const ask = async (name, ...data) => {
       return answer;
     } catch (error) {
       const told = error.told ? sentence(error.told) : "The server did not answer.";
-      say(name === "review_submit"
+      const waiting = name === "review_submit"
         ? `${told} Your verdict is kept in this browser and will be sent when it can be stored.`
-        : `${told} Trying again.`);
+        : `${told} Trying again.`;
+      if (sheet) say(waiting); else showGate(made("p", waiting, { role: "alert" }));
       await sleep(RETRY[Math.min(attempt, RETRY.length - 1)]);
     }
   }

@@ -366,6 +366,17 @@ def test_when_the_server_is_away_the_verdict_waits_here_and_is_sent_later(open_p
     assert sum(map(len, labels_of(served.store, name).values())) == 1
 
 
+def test_a_page_that_nobody_answers_says_so_and_goes_on_when_somebody_does(open_page, visitor, study):
+    name = study(1)
+    open_page.forgiven.append("net::ERR_FAILED")
+    visitor.route("**/gradio_api/run/review_open", lambda route: route.abort())
+    page = open_page(f"/?study={name}&annotator=ana")
+    expect(page.locator(".gate")).to_contain_text("The server did not answer. Trying again.")
+    visitor.unroute("**/gradio_api/run/review_open")
+    expect(page.locator("#review")).to_have_attribute("data-state", "open")
+    expect(page.locator(".gate")).to_be_hidden()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_phone_shows_one_response_at_a_time_over_a_bar_that_stays(open_page, study, theme):
     name = study(1)

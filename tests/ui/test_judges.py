@@ -239,6 +239,11 @@ def test_choosing_the_embedded_model_says_what_it_is(page, make_study) -> None:
     assert "2 calls" in estimate
 
 
+def test_an_endpoint_that_was_removed_meanwhile_is_told(page):
+    shown = page.choose(request(), *astuple(Form("s", "gone")))[-1]
+    assert "There is no endpoint named &#39;gone&#39;" in shown
+
+
 def test_one_item_is_shown_in_both_orders_side_by_side(page, store, make_study, server) -> None:
     make_study(1)
     server.behave = lambda seen: completion(json.dumps({"reason": HOSTILE, "choice": "A"}))
