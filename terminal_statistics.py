@@ -126,6 +126,15 @@ def plan(
     epsilon: Annotated[float, typer.Option(help="The margin of the alternative annotator test.", min=0, max=1)] = 0.2,
     power: Annotated[float, typer.Option(help="The chance wanted of passing that test.", min=0.05, max=0.99)] = 0.8,
     seed: Annotated[int, typer.Option(help="The seed of the simulation.", min=0)] = 0,
+    difference: Annotated[float, typer.Option(help="Between two judges, to be seen.", min=0.001, max=1)] = 0.05,
+    discordance: Annotated[
+        float, typer.Option(help="Share of items on which exactly one of two judges is right.", min=0.001, max=1)
+    ] = 0.25,
+    correlation: Annotated[
+        float, typer.Option(help="Of the judge with people, without a pilot.", min=-0.999, max=0.999)
+    ] = 0.6,
+    cluster_size: Annotated[float, typer.Option(help="Items that belong together, such as one prompt's.", min=1)] = 1,
+    cluster_correlation: Annotated[float, typer.Option(help="How much alike those are.", min=0, max=1)] = 0,
     as_json: AsJson = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
 ) -> None:
@@ -135,7 +144,14 @@ def plan(
     """
     from exchange.planning import Wishes, plan_from_pilot, plan_without_pilot, tell_plan
 
-    wishes = Wishes(width, kappa, labels, annotators, judge, human, epsilon, power, seed)
+    wishes = Wishes(
+        *(width, kappa, labels, annotators, judge, human, epsilon, power, seed),
+        difference=difference,
+        discordance=discordance,
+        correlation=correlation,
+        cluster_size=cluster_size,
+        cluster_correlation=cluster_correlation,
+    )
     if study is None:
         value = plan_without_pilot(wishes)
     else:

@@ -61,7 +61,7 @@ class Accounts:
 
     def find(self, name: str) -> Account | None:
         """Return the account of this name, unless it is disabled."""
-        with self.store.reading() as connection:
+        with self.store.asking() as connection:
             account = accounts.find_account(connection, name)
         return account if account is not None and account.disabled is None else None
 
@@ -163,7 +163,7 @@ class Accounts:
 
     def who(self, token: str) -> Account | None:
         """Return whose session this is, if it has not ended."""
-        with self.store.reading() as connection:
+        with self.store.asking() as connection:
             return accounts.in_session(connection, _digest(token), self.store.clock())
 
     def sign_out(self, token: str) -> None:

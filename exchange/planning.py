@@ -9,7 +9,14 @@ import numpy as np
 
 from agreement.alt_test import Measure
 from agreement.pairs import cohen_kappa, count_pairs
-from agreement.planning import items_for_kappa, items_for_share, table_with_kappa
+from agreement.planning import (
+    design_effect,
+    items_for_difference,
+    items_for_kappa,
+    items_for_share,
+    labels_for_prediction_powered,
+    table_with_kappa,
+)
 from agreement.power import Expected, Power, simulate_from_expectation, simulate_from_pilot
 from exchange.agreeing import make_panel, read_source
 from exchange.panel import Options, Panel
@@ -32,6 +39,24 @@ class Wishes:
     epsilon: float = 0.2
     power: float = 0.8
     seed: int = 0
+    difference: float = 0.05  # between the accuracies of two judges
+    discordance: float = 0.25  # the share of items on which exactly one of them is right
+    correlation: float = 0.6  # of the judge's labels with the people's
+    cluster_size: float = 1.0  # items that belong together, such as the answers to one prompt
+    cluster_correlation: float = 0.0  # and how much alike they are
+
+    @property
+    def effect(self) -> float:
+        """Return by how much items that belong together raise the number needed."""
+        return design_effect(self.cluster_size, self.cluster_correlation)
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How judges relate to the people and to each other; None where a pilot cannot tell."""
+
+    discordance: float
+    correlation: float | None
 
 
 def plan_without_pilot(wishes: Wishes) -> dict[str, Any]:
@@ -39,7 +64,8 @@ def plan_without_pilot(wishes: Wishes) -> dict[str, Any]:
     table = table_with_kappa(np.ones(wishes.labels), wishes.kappa)
     expected = Expected(wishes.annotators, wishes.human, wishes.judge, wishes.labels)
     simulated = simulate_from_expectation(expected, wishes.epsilon, seed=wishes.seed)
-    return _described(wishes, "expectations", [("kappa", wishes.kappa, table, np.eye(wishes.labels))], simulated)
+    tables = [("kappa", wishes.kappa, table, np.eye(wishes.labels))]
+    return _described(wishes, "expectations", tables, simulated, Judging(wishes.discordance, wishes.correlation))
 
 
 def plan_from_pilot(store: Store, study: str, wishes: Wishes) -> dict[str, Any]:
@@ -57,7 +83,22 @@ def plan_from_pilot(store: Store, study: str, wishes: Wishes) -> dict[str, Any]:
         sides = [np.where(side >= 0, values[side], np.nan) for side in (people, judge)]
         measure: Measure = "rmse" if ordinal else "match"
         simulated = simulate_from_pilot((sides[0], sides[1]), measure, wishes.epsilon, seed=wishes.seed)
-    return {**_described(wishes, "pilot", tables, simulated), "study": study}
+    return {**_described(wishes, "pilot", tables, simulated, _judging(panel, wishes)), "study": study}
+
+
+def _judging(panel: Panel, wishes: Wishes) -> Judging:
+    """Return what a pilot says of its judges; where it has only one, two are taken to differ as is expected."""
+    people = panel.consensus[0]
+    judges = [panel.codes[:, judge] for judge in panel.judges]
+    discordance, correlation = wishes.discordance, None
+    if len(judges) >= 2 and (common := (people >= 0) & (judges[0] >= 0) & (judges[1] >= 0)).any():
+        discordance = float(np.mean(((judges[0] == people) != (judges[1] == people))[common]))
+    if judges and (common := (people >= 0) & (judges[0] >= 0)).any():
+        values = panel.categories.array
+        pair = values[people[common]], values[judges[0][common]]
+        if min(side.std() for side in pair) > 0:
+            correlation = float(np.corrcoef(*pair)[0, 1])
+    return Judging(discordance, correlation)
 
 
 def _pilot_tables(panel: Panel) -> Any:
@@ -79,7 +120,9 @@ def _kappa(table: Any, weights: Any) -> float | None:
     return found if np.isfinite(found) else None
 
 
-def _described(wishes: Wishes, source: str, tables: list[Any], simulated: list[Power]) -> dict[str, Any]:
+def _described(
+    wishes: Wishes, source: str, tables: list[Any], simulated: list[Power], judging: Judging
+) -> dict[str, Any]:
     widths = sorted({wishes.width, *WIDTHS}, reverse=True)
     estimates = []
     for name, kappa, table, weights in tables:
@@ -87,8 +130,8 @@ def _described(wishes: Wishes, source: str, tables: list[Any], simulated: list[P
         needed = [
             {
                 "half_width": w,
-                "items": items_for_kappa(table, weights, w),
-                "items_for_agreement": items_for_share(share, w),
+                "items": items_for_kappa(table, weights, w, effect=wishes.effect),
+                "items_for_agreement": items_for_share(share, w, effect=wishes.effect),
             }
             for w in widths
         ]
@@ -104,10 +147,39 @@ def _described(wishes: Wishes, source: str, tables: list[Any], simulated: list[P
             "items": enough,
             "why": None if enough else _why_not(simulated),
         },
+        "two_judges": _two_judges(wishes, judging),
+        "prediction_powered": _prediction_powered(widths, wishes, judging),
+        "design_effect": wishes.effect,
         "annotators": wishes.annotators,
         "advice": "More items beat more people per item, unless the human ceiling itself is the question: then at "
         "least three people on at least 100 items.",
     }
+
+
+def _two_judges(wishes: Wishes, judging: Judging) -> dict[str, Any]:
+    """Return the items on which a difference between two judges would be seen."""
+    told = {"difference": wishes.difference, "discordance": judging.discordance, "power": wishes.power}
+    if judging.discordance < wishes.difference:
+        why = f"the judges differ in being right on only {judging.discordance:.0%} of the items"
+        return {**told, "items": None, "why": why}
+    items = items_for_difference(wishes.difference, judging.discordance, power=wishes.power, effect=wishes.effect)
+    return {**told, "items": items, "why": None}
+
+
+def _prediction_powered(widths: list[float], wishes: Wishes, judging: Judging) -> dict[str, Any]:
+    """Return the human labels for a win rate near one half, with and without a judge on many more items."""
+    if judging.correlation is None:
+        return {"correlation": None, "needed": [], "why": "it needs a judge and people on the same items"}
+    without = [items_for_share(0.5, width, effect=wishes.effect) for width in widths]
+    needed = [
+        {
+            "half_width": width,
+            "labels_without_judge": n,
+            "labels": labels_for_prediction_powered(n, judging.correlation),
+        }
+        for width, n in zip(widths, without, strict=True)
+    ]
+    return {"correlation": judging.correlation, "needed": needed, "why": None}
 
 
 def _why_not(simulated: list[Power]) -> str:
@@ -131,4 +203,28 @@ def tell_plan(value: dict[str, Any]) -> str:
     told = f"{test['items']} items" if test["items"] else f"not within reach ({test['why']})"
     lines.append(f"  alternative annotator test, epsilon {test['epsilon']:g}, power {wishes['power']:.0%}: {told}")
     lines += [f"    {one['items']} items: passes in {one['passes']:.0%} of simulated studies" for one in test["power"]]
+    lines += [_tell_judges(value["two_judges"]), *_tell_labels(value["prediction_powered"])]
+    if value["design_effect"] != 1:
+        lines.append(f"  items that belong together: all but the test's are {value['design_effect']:.2f} times as many")
     return "\n".join([*lines, value["advice"]]) + "\n"
+
+
+def _tell_judges(told: dict[str, Any]) -> str:
+    items = f"{told['items']} items" if told["items"] else f"not within reach ({told['why']})"
+    return (
+        f"  two judges whose accuracies differ by {told['difference']:g}, power {told['power']:.0%}: {items} "
+        f"(exactly one is right on {told['discordance']:.0%})"
+    )
+
+
+def _tell_labels(told: dict[str, Any]) -> list[str]:
+    if told["why"]:
+        return [f"  win rate with a judge on many more items: cannot be told ({told['why']})"]
+    head = f"  win rate with a judge on many more items (correlation {told['correlation']:.2f} with people)"
+    return [
+        head,
+        *(
+            f"    ± {need['half_width']:g}: {need['labels']} human labels instead of {need['labels_without_judge']}"
+            for need in told["needed"]
+        ),
+    ]

@@ -67,6 +67,13 @@ class Database:
             yield connection
 
     @contextmanager
+    def asking(self) -> Iterator[Connection]:
+        """Give a connection for one query, which PostgreSQL answers without the way there and back of a transaction."""
+        options = {} if self._is_sqlite else {"isolation_level": "AUTOCOMMIT"}
+        with self._in_clear_words(), self.engine.connect().execution_options(**options) as connection:
+            yield connection
+
+    @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a connection whose changes are all kept when the block ends, or none."""
         with self._in_clear_words(), self._transaction() as connection:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DisconnectionError, OperationalError
 
 from judge.domain import StorageError
 
 WRITE = "accord_write"
 _BUSY_SECONDS = 60
+_USED, _IDLE_SECONDS = "accord_used", 2.0
 ASKED_EVERY = 0.005  # seconds between two tries to get SQLite's lock; one thread of a process asks at a time
 
 
@@ -26,8 +28,24 @@ def open_engine(database: str) -> Engine:
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
-    # A connection that died with the server is replaced before it is used.
-    return create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=40)
+    engine = create_engine(url, pool_size=10, max_overflow=40)
+    event.listen(engine, "checkin", _note_use)
+    event.listen(engine, "checkout", partial(_check_idle, engine.dialect))
+    return engine
+
+
+def _note_use(connection: Any, record: Any) -> None:  # noqa: ARG001
+    record.info[_USED] = time.monotonic()
+
+
+def _check_idle(dialect: Any, connection: Any, record: Any, proxy: Any) -> None:  # noqa: ARG001
+    """Replace a connection that died with the server while nobody used it; to ask each time would double the work."""
+    if time.monotonic() - record.info.get(_USED, time.monotonic()) < _IDLE_SECONDS:
+        return
+    try:
+        dialect.do_ping(connection)
+    except dialect.loaded_dbapi.Error as error:
+        raise DisconnectionError from error
 
 
 def _checked_url(database: str) -> URL:

@@ -60,13 +60,13 @@ class Store(RunStore):
 
     def find_study(self, name: str) -> Study | None:
         """Return the study of this name, if there is one."""
-        with self.reading() as connection:
+        with self.asking() as connection:
             found = studies.find_study(connection, name)
         return found.study if found else None
 
     def study(self, name: str) -> Study:
         """Return the study of this name."""
-        with self.reading() as connection:
+        with self.asking() as connection:
             return studies.get_study(connection, name).study
 
     def studies(self) -> list[Study]:
@@ -148,7 +148,7 @@ class Store(RunStore):
 
     def held(self, token: str, rater: str | None = None) -> Held:
         """Return a claim with what its rater said of it."""
-        with self.reading() as connection:
+        with self.asking() as connection:
             return desk.held_claim(connection, token, rater)
 
     def find_held(self, study: str, rater: str, item: str) -> Held | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -78,27 +79,47 @@ def postgresql_server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def new_postgresql(postgresql_server: str) -> Callable[[], str]:
+def new_postgresql(postgresql_server: str) -> Callable[..., str]:
     """Make a database of its own for whoever asks."""
 
-    def make() -> str:
+    def make(template: str = "template1") -> str:
         server = make_url(postgresql_server).set(drivername="postgresql+psycopg")
         name = f"t{uuid.uuid4().hex}"
         engine = create_engine(server, isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
-            connection.execute(text(f"CREATE DATABASE {name}"))
+            connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
         engine.dispose()
         return server.set(drivername="postgresql", database=name).render_as_string(hide_password=False)
 
     return make
 
 
+# To bring a database to the schema takes longer than most tests, so it is done once and copied.
+@pytest.fixture(scope="session")
+def sqlite_schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("schema") / "accord.db"
+    Store.open(f"sqlite:///{path}").close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgresql_schema(new_postgresql: Callable[..., str]) -> str:
+    made = new_postgresql()
+    Store.open(made).close()
+    return str(make_url(made).database)
+
+
+@pytest.fixture
+def sqlite_database(tmp_path: Path, sqlite_schema: Path) -> str:
+    return f"sqlite:///{shutil.copy(sqlite_schema, tmp_path / 'accord.db')}"
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database(request: pytest.FixtureRequest) -> str:
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'accord.db'}"
-    made: str = request.getfixturevalue("new_postgresql")()
-    return made
+        return str(request.getfixturevalue("sqlite_database"))
+    make, template = map(request.getfixturevalue, ("new_postgresql", "postgresql_schema"))
+    return str(make(template))
 
 
 @pytest.fixture
@@ -109,9 +130,9 @@ def store(database: str) -> Iterator[Store]:
 
 
 @pytest.fixture
-def sqlite(tmp_path: Path) -> Iterator[Store]:
+def sqlite(sqlite_database: str) -> Iterator[Store]:
     """A store in a file, for what is the same over either database."""
-    opened = Store.open(f"sqlite:///{tmp_path / 'accord.db'}")
+    opened = Store.open(sqlite_database)
     yield opened
     opened.close()
 

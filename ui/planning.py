@@ -1,15 +1,21 @@
-"""How many items a study needs: a small calculator."""
+"""How many items a study needs: a small calculator, and the whole plan from a study's own verdicts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import gradio as gr
 
 from agreement.planning import items_for_share
-from judge.domain import AccordError
-from ui.notices import count, show_failure
-from ui.page import TYPING
+from exchange.planning import Wishes, plan_from_pilot, plan_without_pilot
+from judge.domain import AccordError, InputError
+from storage.store import Store
+from ui.display import escape
+from ui.notices import count, show_failure, show_table
+from ui.page import TYPING, asked
+
+SIMULATED: dict[str, Any] = {"queue": False, "show_progress": "minimal", "api_visibility": "private"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +26,15 @@ class PlanControls:
     width: gr.Number
     people: gr.Number
     answer: gr.HTML
+    whole: gr.Button
+    told: gr.HTML
 
 
 class PlanPanel:
     """From how exact an answer should be to how many items it takes."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
 
     def layout(self) -> PlanControls:
         """Put the calculator on the page with an answer to the usual question."""
@@ -47,13 +58,16 @@ class PlanPanel:
                     3, label="People per item (N)", info="Each item is judged by this many.", minimum=1, precision=0
                 )
             answer = gr.HTML(self.answer(70, 5, 3), apply_default_css=False, elem_id="plan-answer")
-        return PlanControls(share, width, people, answer)
+            whole = gr.Button("Plan kappa, judges and tests too", variant="secondary", elem_id="plan-whole")
+            told = gr.HTML("", apply_default_css=False, elem_id="plan-told")
+        return PlanControls(share, width, people, answer, whole, told)
 
     def wire(self, on: PlanControls) -> None:
         """Answer at every change."""
         inputs = [on.share, on.width, on.people]
         for box in inputs:
             box.change(self.answer, inputs, on.answer, **TYPING)
+        on.whole.click(self.plan, inputs, on.told, **SIMULATED)
 
     def answer(self, share: float | None, width: float | None, people: float | None) -> str:
         """Return how many items and verdicts it takes."""
@@ -68,3 +82,62 @@ class PlanPanel:
             f'<p role="status"><strong>{count(items, "item")}</strong>, so {count(items * int(people), "verdict")} of '
             "people. Items that belong together (one prompt, several models) count for less: take more of them.</p>"
         )
+
+    def plan(self, share: float | None, width: float | None, people: float | None, request: gr.Request) -> str:
+        """Return the whole plan: from the verdicts of the study in the address, or else from what is expected."""
+        if share is None or not width or people is None or not 0 <= share <= 100 or people < 1:
+            return show_failure("give an agreement from 0 to 100 %, a width above 0 and at least one person")
+        wishes = Wishes(width=width / 100, annotators=max(2, int(people)), judge=share / 100)
+        study = asked(request, "study")
+        try:
+            return show_plan(self._learned(study, wishes) or plan_without_pilot(wishes))
+        except AccordError as error:
+            return show_failure(str(error))
+
+    def _learned(self, study: str, wishes: Wishes) -> dict[str, Any] | None:
+        """Return the plan from a study's verdicts, if one is chosen and two raters have worked in it."""
+        try:
+            return plan_from_pilot(self.store, study, wishes) if study else None
+        except InputError:
+            return None
+
+
+def show_plan(value: dict[str, Any]) -> str:
+    """Return a plan as a table of items by width, and what the tests would need."""
+    pilot = value["source"] == "pilot"
+    source = (
+        "the verdicts of this study"
+        if pilot
+        else "what is expected: no study is chosen whose raters have items in common"
+    )
+    widths = [need["half_width"] for need in value["kappa"][0]["needed"]]
+    heads = [("To know", ""), *((f"± {100 * width:g} points", "half the width of a 95 % interval") for width in widths)]
+    rows: list[list[str]] = []
+    for made in value["kappa"]:
+        of = f", {escape(made['of'])}" if pilot else ""
+        kappa = "–" if made["kappa"] is None else f"{made['kappa']:.2f}"
+        rows.append([f"kappa{of} (now {kappa})", *(_items(need["items"]) for need in made["needed"])])
+        now = f"agreement{of} (now {made['agreement']:.0%})"
+        rows.append([now, *(_items(need["items_for_agreement"]) for need in made["needed"])])
+    labels = value["prediction_powered"]
+    if not labels["why"]:
+        told = f"a win rate, with a judge on many more items (correlation {labels['correlation']:.2f})"
+        rows.append([told, *(f"{need['labels']:,} of people" for need in labels["needed"])])
+    table = show_table(heads, rows, "Items needed")
+    return f"<p>From {source}:</p>{table}<ul>{_test(value)}{_difference(value)}</ul><p>{escape(value['advice'])}</p>"
+
+
+def _items(number: int | None) -> str:
+    return "cannot be told" if number is None else count(number, "item")
+
+
+def _test(value: dict[str, Any]) -> str:
+    test = value["alt_test"]
+    told = _items(test["items"]) if test["items"] else f"not within reach ({escape(test['why'])})"
+    return f"<li>To pass the alternative annotator test in {value['wishes']['power']:.0%} of such studies: {told}.</li>"
+
+
+def _difference(value: dict[str, Any]) -> str:
+    two = value["two_judges"]
+    told = _items(two["items"]) if two["items"] else f"not within reach ({escape(two['why'])})"
+    return f"<li>To tell two judges apart whose accuracies differ by {100 * two['difference']:g} points: {told}.</li>"

@@ -410,6 +410,16 @@ const showHelp = () => {
   openPanel(made("h2", "Keys"), list);
 };
 
+// Brings a reply into sight as it grows, until its beginning is in the upper half of the window; then one may scroll.
+const followReply = (reply) => {
+  const watcher = new MutationObserver(() => {
+    if (!reply.querySelector(".live, .problem")) return;
+    if (reply.getBoundingClientRect().top < window.innerHeight / 2) watcher.disconnect();
+    else reply.scrollIntoView({ block: "start" });
+  });
+  watcher.observe(reply, { childList: true, subtree: true, characterData: true });
+};
+
 // The judge is asked about the item in sight; its reply appears under the bar, piece by piece.
 const askJudge = async () => {
   if (!sheet.judgeable) return say("Give your own verdict first; then the judge may be asked.");
@@ -418,7 +428,7 @@ const askJudge = async () => {
     accord.keep("judge", judge);
     find("dialog").close();
     trigger("judge", { claim: sheet.claim, annotator: who(), judge });
-    document.querySelector("#judge-here")?.scrollIntoView({ block: "start" });
+    followReply(document.querySelector("#judge-here"));
   };
   if (names.length === 1) return run(names[0]);
   const form = made("form", "");

@@ -66,7 +66,7 @@ class Studies:
         self.annotators = AnnotatorsPanel(store)
         self.upload = UploadPanel(store, "more")
         self.downloads = DownloadsPanel(store)
-        self.plan = PlanPanel()
+        self.plan = PlanPanel(store)
 
     def layout(self) -> Controls:
         """Put the components on the page; which of them are seen depends on the address."""
@@ -77,7 +77,6 @@ class Studies:
         head = gr.HTML("", apply_default_css=False, js_on_load=SCRIPT, elem_id="studies")
         with gr.Column(visible=False) as overview:
             form = self.form.layout()
-            plan = self.plan.layout()
         with gr.Column(visible=False, elem_id="study") as chosen, gr.Tabs():
             with gr.Tab("Items"):
                 items = self.items.layout()
@@ -91,6 +90,7 @@ class Studies:
                 downloads = self.downloads.layout()
             with gr.Tab("Settings"):
                 settings = self._settings_layout()
+        plan = self.plan.layout()  # for a study to come, and from one that can be learned from
         return Controls(
             head, overview, chosen, form, items, annotators, upload, store_upload, stored, downloads, settings, plan
         )

@@ -406,6 +406,7 @@ def test_the_judge_is_asked_here_after_ones_own_verdict_and_its_verdict_is_kept(
         page.get_by_role("button", name="Ask it").click()
         live = page.locator("#judge-here .live[aria-busy=false]")
         expect(live.locator(".live-order")).to_have_count(2)
+        expect(live).to_be_in_viewport()
         expect(live).to_contain_text("another label when the sides are exchanged")
         expect(live).to_contain_text("The whole reply is the JSON object that was asked for.")
         served.endpoints.remove_preset("review judge")

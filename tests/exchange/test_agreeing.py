@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -40,10 +40,8 @@ def command(tmp_path: Path, capfdbinary, monkeypatch) -> Callable[..., Completed
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path / 'accord.db'}")
-    yield opened
-    opened.close()
+def database(sqlite_database: str) -> str:
+    return sqlite_database
 
 
 @pytest.fixture(scope="module")

@@ -20,12 +20,11 @@ LABELS = ("A", "tie", "B")
 
 
 @pytest.fixture
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database(request: pytest.FixtureRequest) -> str:
     """Use SQLite unless a test asks for both: a bundle no longer knows where it came from."""
     if getattr(request, "param", "sqlite") == "sqlite":
-        return f"sqlite:///{tmp_path / 'accord.db'}"
-    made: str = request.getfixturevalue("new_postgresql")()
-    return made
+        return str(request.getfixturevalue("sqlite_database"))
+    return str(request.getfixturevalue("new_postgresql")())
 
 
 @pytest.fixture

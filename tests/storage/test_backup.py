@@ -15,8 +15,8 @@ from storage.verdicts import Submission
 
 
 @pytest.fixture
-def database(tmp_path):
-    return f"sqlite:///{tmp_path / 'accord.db'}"
+def database(sqlite_database):
+    return sqlite_database
 
 
 def test_a_copy_taken_while_verdicts_come_in_holds_all_that_were_saved_before_it(

@@ -40,6 +40,13 @@ def later_program(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr(migrate, "HEAD", "9999")
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'empty.db'}"
+    return str(request.getfixturevalue("new_postgresql")())
+
+
 def columns(store: Store) -> set[str]:
     return {column["name"] for column in inspect(store.engine).get_columns("study")}
 
@@ -74,9 +81,9 @@ def test_a_database_with_verdicts_is_upgraded_and_loses_nothing(store, database,
         backup.close()
 
 
-def test_a_database_of_the_first_schema_is_upgraded_with_what_is_in_it(database, monkeypatch) -> None:
+def test_a_database_of_the_first_schema_is_upgraded_with_what_is_in_it(empty_database, monkeypatch) -> None:
     monkeypatch.setattr(migrate, "HEAD", "0001")
-    first = Store.open(database)
+    first = Store.open(empty_database)
     first.create_study(Study("s", PREFERENCE))
     item = prepare(Item("q", (Turn("user", "?"),), "left", "right"))
     row = {"study_id": 1, "position": 0, "name": "q", "hash": item.hash, "body": item.body, "free": 3}
@@ -86,7 +93,7 @@ def test_a_database_of_the_first_schema_is_upgraded_with_what_is_in_it(database,
     before = list(first.records("s"))
     first.close()
     monkeypatch.undo()
-    upgraded = Store.open(database)
+    upgraded = Store.open(empty_database)
     assert list(upgraded.records("s")) == before
     with upgraded.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
@@ -108,12 +115,12 @@ def test_a_database_newer_than_the_program_is_refused_and_left_alone(store, data
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "9999"
 
 
-def test_several_processes_may_open_a_new_database_at_once(database) -> None:
+def test_several_processes_may_open_a_new_database_at_once(empty_database) -> None:
     errors: list[Exception] = []
 
     def open_it() -> None:
         try:
-            Store.open(database).close()
+            Store.open(empty_database).close()
         except Exception as error:  # noqa: BLE001
             errors.append(error)
 

@@ -4,6 +4,6 @@ import pytest
 
 
 @pytest.fixture
-def database(tmp_path):
+def database(sqlite_database):
     """Pages do the same over either database, whose own tests hold that: one is enough here."""
-    return f"sqlite:///{tmp_path / 'accord.db'}"
+    return sqlite_database

@@ -8,13 +8,13 @@ import gradio as gr
 import pytest
 
 from exchange.exporting import interchange_lines
+from exchange.planning import Wishes, plan_from_pilot
 from judge.domain import GivenVerdict, Item, Study, Turn
 from judge.protocol import find_protocol, list_protocols
 from storage.imports import prepare
 from ui.annotators import show_links
 from ui.downloads import KINDS, DownloadsPanel, file_name
 from ui.page import Settings
-from ui.planning import PlanPanel
 from ui.studies import Studies
 from ui.study_form import SUITED
 from ui.uploads import NAMES, Upload, chosen_mapping
@@ -334,10 +334,29 @@ def test_an_invitation_is_a_link_for_each_name(page, sqlite):
     assert "at most 200 at a time" in page.annotators.invite("\n".join(map(str, range(201))), at("s"))
 
 
-def test_the_plan_is_that_of_the_formula():
-    assert "<strong>323 items</strong>, so 969 verdicts" in PlanPanel().answer(70, 5, 3)
-    assert "above 0" in PlanPanel().answer(70, 0, 3)
-    assert "at least one person" in PlanPanel().answer(None, 5, 3)
+def test_the_plan_is_that_of_the_formula(page):
+    assert "<strong>323 items</strong>, so 969 verdicts" in page.plan.answer(70, 5, 3)
+    for wrong in (page.plan.answer, lambda *said: page.plan.plan(*said, at())):
+        assert "above 0" in wrong(70, 0, 3)
+        assert "at least one person" in wrong(None, 5, 3)
+
+
+def test_the_whole_plan_is_from_the_study_chosen_or_from_what_is_expected(page, sqlite):
+    assert "From what is expected" in page.plan.plan(70, 5, 3, at())
+    sqlite.create_study(Study("s", WILDBENCH))
+    assert "From what is expected" in page.plan.plan(70, 5, 3, at("s"))
+    labels = WILDBENCH.scale.labels
+    for n in range(40):
+        people = [GivenVerdict(name, "human", labels[n * step % 5]) for step, name in enumerate(("ana", "ben"), 1)]
+        judges = [GivenVerdict(HOSTILE + str(at), "judge", labels[(n + at) % 5], order="AB") for at in range(2)]
+        sqlite.add_prepared("s", [prepare(Item(f"q{n}", (Turn("user", "?"),), "a", "b"), [*people, *judges])])
+    value = plan_from_pilot(sqlite, "s", Wishes(width=0.07, judge=0.7))
+    shown = Texts(page.plan.plan(70, 7, 3, at("s")))
+    assert "From the verdicts of this study" in shown.text
+    assert HOSTILE in shown.text
+    for need in value["kappa"][0]["needed"]:
+        assert f"{need['items']:,} items" in shown.text
+    assert f"differ by 5 points: {value['two_judges']['items']:,} items" in shown.text
 
 
 def test_hostile_names_are_text_everywhere(page, sqlite, tmp_path):
