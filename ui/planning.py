@@ -111,33 +111,33 @@ def show_plan(value: dict[str, Any]) -> str:
         else "what is expected: no study is chosen whose raters have items in common"
     )
     widths = [need["half_width"] for need in value["kappa"][0]["needed"]]
-    heads = [("To know", ""), *((f"± {100 * width:g} points", "half the width of a 95 % interval") for width in widths)]
+    heads = [("Items to know", ""), *((f"± {100 * width:g}", "points, half of a 95 % interval") for width in widths)]
     rows: list[list[str]] = []
     for made in value["kappa"]:
-        of = f", {escape(made['of'])}" if pilot else ""
+        of, how = (f", {escape(made['of'])}", "now") if pilot else ("", "if")
         kappa = "–" if made["kappa"] is None else f"{made['kappa']:.2f}"
-        rows.append([f"kappa{of} (now {kappa})", *(_items(need["items"]) for need in made["needed"])])
-        now = f"agreement{of} (now {made['agreement']:.0%})"
-        rows.append([now, *(_items(need["items_for_agreement"]) for need in made["needed"])])
+        rows.append([f"kappa{of} ({how} {kappa})", *(_number(need["items"]) for need in made["needed"])])
+        share = f"agreement{of} ({how} {made['agreement']:.0%})"
+        rows.append([share, *(_number(need["items_for_agreement"]) for need in made["needed"])])
     labels = value["prediction_powered"]
     if not labels["why"]:
-        told = f"a win rate, with a judge on many more items (correlation {labels['correlation']:.2f})"
-        rows.append([told, *(f"{need['labels']:,} of people" for need in labels["needed"])])
+        told = f"a win rate, if a judge reads many more (correlation {labels['correlation']:.2f})"
+        rows.append([told, *(_number(need["labels"]) for need in labels["needed"])])
     table = show_table(heads, rows, "Items needed")
-    return f"<p>From {source}:</p>{table}<ul>{_test(value)}{_difference(value)}</ul><p>{escape(value['advice'])}</p>"
+    return f"<p>From {source}:</p>{table}{_test(value)}{_difference(value)}<p>{escape(value['advice'])}</p>"
 
 
-def _items(number: int | None) -> str:
-    return "cannot be told" if number is None else count(number, "item")
+def _number(items: int | None) -> str:
+    return "–" if items is None else f"{items:,}"
 
 
 def _test(value: dict[str, Any]) -> str:
     test = value["alt_test"]
-    told = _items(test["items"]) if test["items"] else f"not within reach ({escape(test['why'])})"
-    return f"<li>To pass the alternative annotator test in {value['wishes']['power']:.0%} of such studies: {told}.</li>"
+    told = count(test["items"], "item") if test["items"] else f"not within reach ({escape(test['why'])})"
+    return f"<p>To pass the alternative annotator test in {value['wishes']['power']:.0%} of such studies: {told}.</p>"
 
 
 def _difference(value: dict[str, Any]) -> str:
     two = value["two_judges"]
-    told = _items(two["items"]) if two["items"] else f"not within reach ({escape(two['why'])})"
-    return f"<li>To tell two judges apart whose accuracies differ by {100 * two['difference']:g} points: {told}.</li>"
+    told = count(two["items"], "item") if two["items"] else f"not within reach ({escape(two['why'])})"
+    return f"<p>To tell two judges apart whose accuracies differ by {100 * two['difference']:g} points: {told}.</p>"

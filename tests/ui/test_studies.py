@@ -355,7 +355,7 @@ def test_the_whole_plan_is_from_the_study_chosen_or_from_what_is_expected(page, 
     assert "From the verdicts of this study" in shown.text
     assert HOSTILE in shown.text
     for need in value["kappa"][0]["needed"]:
-        assert f"{need['items']:,} items" in shown.text
+        assert f"{need['items']:,}" in shown.texts
     assert f"differ by 5 points: {value['two_judges']['items']:,} items" in shown.text
 
 
