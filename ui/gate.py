@@ -42,6 +42,8 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+# Gradio names these files by what is in them, so that a browser need never ask for one again; the fonts seldom change.
+KEPT = {"/assets/": "public, max-age=31536000, immutable", "/static/fonts/": "public, max-age=86400"}
 API = "/gradio_api/"
 UPLOAD = f"{API}upload"
 OPEN = ("/health", "/login")
@@ -160,7 +162,7 @@ class Gate:
                 refused = unusable(Headers(scope=scope), error)
             if not refused and scope["method"] == "POST" and scope["path"].rstrip("/") == UPLOAD:
                 receive = checked(Headers(scope=scope), receive)
-            await (refused or self.app)(scope, receive, _with_headers(send))
+            await (refused or self.app)(scope, receive, _with_headers(send, scope["path"]))
 
     async def _refusal(self, scope: Scope) -> Response | None:
         headers, path = Headers(scope=scope), scope["path"]
@@ -276,12 +278,15 @@ def _refused(status: HTTPStatus, why: str) -> Response:
 _FOREIGN = _refused(HTTPStatus.FORBIDDEN, "another site may change nothing here")
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, path: str) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
+            for start, how_long in KEPT.items():
+                if path.startswith(start) and message["status"] == HTTPStatus.OK:
+                    headers["Cache-Control"] = how_long
         await send(message)
 
     return sending

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 import socket
 import time
 import uuid
@@ -380,3 +381,12 @@ def test_who_signed_in_is_in_the_trail(app, visit):
     with app.store.reading() as connection:
         found = connection.exec_driver_sql("SELECT kind, details FROM event WHERE kind = 'sign_in'").all()
     assert any(json.loads(row.details)["account"] == "ada" for row in found)
+
+
+def test_a_browser_keeps_gradios_own_files_and_nothing_of_ours(visit, app):
+    lea = visit("lea")
+    page = lea.get("/studies").text
+    asset = re.search(r"/assets/index-[\w-]+\.js", page)[0]
+    assert lea.get(asset).headers["cache-control"] == "public, max-age=31536000, immutable"
+    for path in ("/", "/studies", "/config", "/assets/absent.js"):
+        assert "immutable" not in lea.get(path).headers.get("cache-control", "")
