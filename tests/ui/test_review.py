@@ -51,7 +51,8 @@ class Running(threading.Thread):
         blocks = build_app(self.store, Settings(list_protocols()))
         with warnings.catch_warnings(action="ignore"):  # gradio warns of an SSR mode that nobody asked for
             app = mount_gradio_app(FastAPI(), blocks, path="/", auth_dependency=sign_in, **options)
-        self.server = uvicorn.Server(uvicorn.Config(app, port=self.port, log_level="error"))
+        config = uvicorn.Config(app, port=self.port, log_level="error", timeout_graceful_shutdown=1)
+        self.server = uvicorn.Server(config)
         self.ready.set()
         await self.server.serve()
 
