@@ -121,7 +121,7 @@ def measure(pages: dict[str, tuple[Page, list[str]]]) -> dict[str, float]:
 def load_times(browser: Any, addresses: dict[str, tuple[str, str]]) -> dict[str, float]:
     """Return the median time to a first, cold sight of each page."""
     times: dict[str, list[float]] = {name: [] for name in addresses}
-    for _ in range(7):
+    for _ in range(15):
         for name, (address, selector) in addresses.items():
             context = browser.new_context()
             page = context.new_page()
