@@ -17,7 +17,7 @@ from storage.store import Store
 from ui.agreement import Agreement
 from ui.doors import Door
 from ui.examples import list_examples
-from ui.gate import FOR_ADMINS
+from ui.gate import BEYOND_ROLE, FOR_ADMINS
 from ui.judges import Judges
 from ui.page import Page, Settings, open_door, put_header
 from ui.playground import Playground
@@ -56,7 +56,7 @@ class Guarded(gr.Blocks):  # type: ignore[misc]
         _check_files(inputs)
         try:
             if not await asyncio.to_thread(self.accounts.allows, name, self._least(block_fn)):
-                raise gr.Error("your account may not do this: ask a lead of the study", print_exception=False)
+                raise gr.Error(BEYOND_ROLE, print_exception=False)
             return dict(await super().process_api(block_fn, inputs, *rest, **named))
         except StorageError as error:  # it can meet any event, so no handler has to think of it
             raise gr.Error(str(error), print_exception=False) from error

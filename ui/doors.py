@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from exchange.accounts import Accounts, Role
 from judge.domain import StorageError
-from ui.gate import API, name_of
+from ui.gate import API, BEYOND_ROLE, name_of, refused
 
 
 class Door:
@@ -66,16 +66,16 @@ class Doors:
         try:
             return await run_in_threadpool(self._called, door, data, asking)
         except StorageError as error:
-            return _refused(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+            return refused(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         except Exception:  # noqa: BLE001 (whatever it is, the page must be told, and who runs the server)
             traceback.print_exc()
-            return _refused(HTTPStatus.INTERNAL_SERVER_ERROR, None)
+            return refused(HTTPStatus.INTERNAL_SERVER_ERROR, None)
 
     def _called(self, door: Door, data: list[Any] | None, asking: gr.Request) -> Response:
         if not self.accounts.allows(asking.username, door.least):
-            return _refused(HTTPStatus.FORBIDDEN, "your account may not do this: ask a lead of the study")
+            return refused(HTTPStatus.FORBIDDEN, BEYOND_ROLE)
         if data is None or not door.fits(data):
-            return _refused(HTTPStatus.UNPROCESSABLE_ENTITY, 'send {"data": […]} with what this door takes')
+            return refused(HTTPStatus.UNPROCESSABLE_ENTITY, 'send {"data": […]} with what this door takes')
         return JSONResponse({"data": [door.call(data, asking)]})
 
 
@@ -87,7 +87,3 @@ def _data(body: bytes) -> list[Any] | None:
         return None
     data = sent.get("data") if isinstance(sent, dict) else None
     return data if isinstance(data, list) else None
-
-
-def _refused(status: HTTPStatus, why: str | None) -> Response:
-    return JSONResponse({"error": why}, status)

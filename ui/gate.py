@@ -66,6 +66,7 @@ DOORS_FOR_ANNOTATORS = tuple(
 )  # fmt: skip
 
 FOR_ADMINS = ("/users",)
+BEYOND_ROLE = "your account may not do this: ask a lead of the study"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +158,12 @@ class Gate:
             if self.log:
                 send = logged(scope, send, lambda: str(scope.get(USER, "")))
             try:
-                refused = await self._refusal(scope)
+                refusal = await self._refusal(scope)
             except StorageError as error:
-                refused = unusable(Headers(scope=scope), error)
-            if not refused and scope["method"] == "POST" and scope["path"].rstrip("/") == UPLOAD:
+                refusal = unusable(Headers(scope=scope), error)
+            if not refusal and scope["method"] == "POST" and scope["path"].rstrip("/") == UPLOAD:
                 receive = checked(Headers(scope=scope), receive)
-            await (refused or self.app)(scope, receive, _with_headers(send, scope["path"]))
+            await (refusal or self.app)(scope, receive, _with_headers(send, scope["path"]))
 
     async def _refusal(self, scope: Scope) -> Response | None:
         headers, path = Headers(scope=scope), scope["path"]
@@ -186,14 +187,14 @@ class Gate:
             return self._sign_in_first(scope, headers)
         scope[USER] = account.name
         why = _beyond(account.role, scope["path"])
-        return _refused(HTTPStatus.FORBIDDEN, why) if why else None
+        return refused(HTTPStatus.FORBIDDEN, why) if why else None
 
     def _closed(self, headers: Headers, path: str) -> Response | None:
         if not self.hosts.include(headers.get("host", "")):
-            return _refused(
+            return refused(
                 HTTPStatus.MISDIRECTED_REQUEST, "this is not served here: ACCORD_HOSTS lists the names that are"
             )
-        return _refused(HTTPStatus.NOT_FOUND, "there is nothing here") if path.startswith(CLOSED) else None
+        return refused(HTTPStatus.NOT_FOUND, "there is nothing here") if path.startswith(CLOSED) else None
 
     def _account(self, scope: Scope, headers: Headers) -> Account | None:
         if self.proxy and self.proxy.trusts(peer_of(scope)):
@@ -208,7 +209,7 @@ class Gate:
             query = scope["query_string"].decode("latin-1")
             wanted = quote(scope["path"] + (f"?{query}" if query else ""), safe="")
             return RedirectResponse(f"{self.root}/login?next={wanted}", HTTPStatus.SEE_OTHER)
-        return _refused(HTTPStatus.UNAUTHORIZED, "sign in first")
+        return refused(HTTPStatus.UNAUTHORIZED, "sign in first")
 
 
 def _beyond(role: str, path: str) -> str:
@@ -254,10 +255,10 @@ def _wrong_body(headers: Headers, path: str) -> Response | None:
     """Refuse a body that is too large, or of a size nobody knows."""
     length = headers.get("content-length", "")
     if "transfer-encoding" in headers or not length.isdecimal():
-        return _refused(HTTPStatus.LENGTH_REQUIRED, "send a Content-Length")
+        return refused(HTTPStatus.LENGTH_REQUIRED, "send a Content-Length")
     limit = LARGEST_UPLOAD if path.rstrip("/") == UPLOAD else LARGEST_BODY
     if int(length[:18]) > limit:
-        return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {limit // MEGABYTE} MB can be sent")
+        return refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {limit // MEGABYTE} MB can be sent")
     return None
 
 
@@ -271,11 +272,12 @@ def _is_foreign(headers: Headers) -> bool:
     return origin is not None and urlsplit(origin).netloc not in own
 
 
-def _refused(status: HTTPStatus, why: str) -> Response:
+def refused(status: HTTPStatus, why: str | None) -> Response:
+    """Return an answer that tells a script why not."""
     return JSONResponse({"error": why}, status)
 
 
-_FOREIGN = _refused(HTTPStatus.FORBIDDEN, "another site may change nothing here")
+_FOREIGN = refused(HTTPStatus.FORBIDDEN, "another site may change nothing here")
 
 
 def _with_headers(send: Send, path: str) -> Send:

@@ -15,6 +15,7 @@ from ui.display import escape
 from ui.notices import count, show_failure, show_table
 from ui.page import TYPING, asked
 
+MISSING = "give an agreement from 0 to 100 %, a width above 0 and at least one person"
 SIMULATED: dict[str, Any] = {"queue": False, "show_progress": "minimal", "api_visibility": "private"}
 
 
@@ -71,13 +72,10 @@ class PlanPanel:
 
     def answer(self, share: float | None, width: float | None, people: float | None) -> str:
         """Return how many items and verdicts it takes."""
-        if share is None or width is None or people is None or not 0 <= share <= 100 or people < 1:
-            return show_failure("give an agreement from 0 to 100 %, a width above 0 and at least one person")
-        try:
-            # An agreement of 0 or 100 % would need no item at all: nobody knows it that well beforehand.
-            items = items_for_share(min(max(share / 100, 0.01), 0.99), width / 100)
-        except AccordError as error:
-            return show_failure(str(error))
+        if share is None or width is None or people is None or _out_of_range(share, width, people):
+            return show_failure(MISSING)
+        # An agreement of 0 or 100 % would need no item at all: nobody knows it that well beforehand.
+        items = items_for_share(min(max(share / 100, 0.01), 0.99), width / 100)
         return (
             f'<p role="status"><strong>{count(items, "item")}</strong>, so {count(items * int(people), "verdict")} of '
             "people. Items that belong together (one prompt, several models) count for less: take more of them.</p>"
@@ -85,8 +83,8 @@ class PlanPanel:
 
     def plan(self, share: float | None, width: float | None, people: float | None, request: gr.Request) -> str:
         """Return the whole plan: from the verdicts of the study in the address, or else from what is expected."""
-        if share is None or not width or people is None or not 0 <= share <= 100 or people < 1:
-            return show_failure("give an agreement from 0 to 100 %, a width above 0 and at least one person")
+        if share is None or width is None or people is None or _out_of_range(share, width, people):
+            return show_failure(MISSING)
         wishes = Wishes(width=width / 100, annotators=max(2, int(people)), judge=share / 100)
         study = asked(request, "study")
         try:
@@ -100,6 +98,10 @@ class PlanPanel:
             return plan_from_pilot(self.store, study, wishes) if study else None
         except InputError:
             return None
+
+
+def _out_of_range(share: float, width: float, people: float) -> bool:
+    return not (0 <= share <= 100 and width > 0 and people >= 1)
 
 
 def show_plan(value: dict[str, Any]) -> str:

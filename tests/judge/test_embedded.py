@@ -65,10 +65,12 @@ def ask(
     return asyncio.run(main())
 
 
-def ask_shortly(model: EmbeddedModel, text: str = "Is two and two four?", **more: Any) -> Any:
-    """Ask for an answer in the form of a protocol without its long prompt, which takes most of the time."""
+SHORT = Prompt("p", "AB", "", "Is two and two four?", ())  # a protocol's own prompt takes most of the time
+
+
+def ask_shortly(model: EmbeddedModel, **more: Any) -> Any:
     request = {**DIRECT.request, **more, **model.request(DIRECT)}
-    return ask(model.start(), Prompt("p", "AB", "", text, ()), request, DIRECT.scale)
+    return ask(model.start(), SHORT, request, DIRECT.scale)
 
 
 def judge_item(model: EmbeddedModel, protocol: Protocol, item: Item, order: Order = "AB", **more: Any) -> Any:
@@ -121,8 +123,7 @@ def test_it_tells_the_probabilities_of_the_labels(small_model: EmbeddedModel) ->
 def test_it_streams(small_model: EmbeddedModel) -> None:
     async def main() -> list[str | Reply | Failure]:
         async with Client(small_model.start()) as client:
-            prompt = Prompt("p", "AB", "", "Is two and two four?", ())
-            stream = client.stream(prompt, {**DIRECT.request, **small_model.request(DIRECT)})
+            stream = client.stream(SHORT, {**DIRECT.request, **small_model.request(DIRECT)})
             return [piece async for piece in stream]
 
     *pieces, reply = asyncio.run(main())
