@@ -216,7 +216,7 @@ const showPrompt = async () => {
 // Without an item on the screen there is nothing that a banner could stand above.
 const showProblem = (problem) => (sheet ? say(problem) : showGate(
   made("h2", "This cannot be shown"),
-  made("p", problem),
+  made("p", sentence(problem)),
   made("a", "Choose a study", { href: accord.address("/", {}), className: "button" }),
 ));
 

@@ -331,8 +331,10 @@ def test_a_closed_study_and_one_held_by_others_say_why_there_is_nothing_to_do(op
 
 
 def test_a_study_that_is_not_there_is_told_and_another_can_be_chosen(open_page):
-    page = open_page("/?study=nosuch&annotator=ana")
-    expect(page.locator(".gate")).to_contain_text("no study named 'nosuch'")
+    name = "nosuch" * 20
+    page = open_page(f"/?study={name}&annotator=ana", width=390, height=844)
+    expect(page.locator(".gate")).to_contain_text(f"No study named '{name}'")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
     expect(page.get_by_role("link", name="Choose a study")).to_be_visible()
 
 
