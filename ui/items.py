@@ -17,7 +17,7 @@ from storage.browse import Detail, Found, FoundPage, Mark, Search, State
 from storage.store import Store
 from ui.display import escape, show_chip
 from ui.notices import show_failure, show_hint, show_link, show_moment, show_table
-from ui.page import FOLDER, INSTANT, TYPING, asked
+from ui.page import FOLDER, INSTANT, TYPING, asked, on_choice
 from ui.plain import show_text
 
 SCRIPT = (FOLDER / "studies.js").read_text(encoding="utf-8")
@@ -81,7 +81,7 @@ class ItemsPanel:
         filters = [on.text, on.tag, on.state]
         on.text.change(self.search, filters, on.found, **TYPING)
         on.tag.change(self.search, filters, on.found, **TYPING)
-        on.state.input(self.search, filters, on.found, **INSTANT)
+        on_choice(on.state, self.search, filters, on.found)
         on.found.turn(self.turn, filters, on.found, **INSTANT)
         on.found.open(self.open, None, on.detail, **{**INSTANT, "trigger_mode": "multiple"})
 

@@ -17,7 +17,7 @@ from judge.run import Limits
 from storage.store import Store
 from ui.display import escape
 from ui.numbers import number_box, read_amount, read_whole
-from ui.page import INSTANT, TYPING, asked, on_load, signed_in, who_asks
+from ui.page import INSTANT, TYPING, asked, on_choice, on_load, signed_in, who_asks
 from ui.run_views import (
     SHOWN_FAILURES,
     show_estimate,
@@ -301,7 +301,7 @@ class Judges:
         state = [on.progress, on.runs, on.timer]
         on_load(self.open, [*form, on.setup, on.intro, on.note, on.estimate, *state])
         chosen = [on.field("model"), on.field("base_url"), on.note, on.estimate]
-        on.field("endpoint").input(self.choose, form, chosen, **INSTANT)
+        on_choice(on.field("endpoint"), self.choose, form, chosen)
         for each in form[2:]:
             # Not `input`: a text box of gradio 6.31 keeps silent on pasted, cut and deleted text.
             each.change(self.estimate, form, on.estimate, **TYPING)

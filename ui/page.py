@@ -21,6 +21,14 @@ CURRENT = ' aria-current="page"'
 # An event that changes what is shown and nothing else: quick, unseen, and not part of the public API.
 INSTANT: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 TYPING: dict[str, Any] = {**INSTANT, "trigger_mode": "always_last"}
+# One list is open at a time, so one place keeps what was chosen in it before.
+REMEMBER_CHOICE = "value => { window.chosenBefore = value; return []; }"
+# An error of a script ends the event before anything is sent, and is not shown.
+ONLY_A_NEW_CHOICE = """(...values) => {
+    if (values[%d] === window.chosenBefore) throw new Error("nothing else was chosen");
+    window.chosenBefore = values[%d];
+    return values;
+}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,24 @@ def open_door(handler: Callable[..., Any], name: str) -> None:
 def on_load(handler: Callable[..., Any], outputs: Sequence[Any]) -> None:
     """Fill components when the page around is opened: what is set at build time is the same for everyone."""
     Context.root_block.load(handler, None, list(outputs), **INSTANT)
+
+
+def on_choice(
+    listed: gr.Dropdown,
+    handler: Callable[..., Any],
+    inputs: Sequence[Any],
+    outputs: Any,
+    settings: Mapping[str, Any] = INSTANT,
+) -> None:
+    """Call a handler when somebody chooses something else in a list that is among the inputs.
+
+    Gradio's `input` also comes whenever a list is left, chosen from or not, and so twice for a choice by mouse: what
+    was typed after the first would be written over by the second. `select` keeps silent about the keyboard, and
+    `change` comes when a handler fills the list, too.
+    """
+    at = list(inputs).index(listed)
+    listed.focus(None, listed, None, js=REMEMBER_CHOICE, **INSTANT)
+    listed.input(handler, list(inputs), outputs, js=ONLY_A_NEW_CHOICE % (at, at), **settings)
 
 
 def asked(request: gr.Request, name: str) -> str:

@@ -20,7 +20,7 @@ from ui.asking import ask_judges, show_asked, show_unasked
 from ui.display import escape, show_problem, show_prompt, show_reading
 from ui.examples import BLANK, Example, sample_reply
 from ui.item_form import BOXES, anonymous, parse_item, print_item, write_item
-from ui.page import INSTANT, TYPING, who_asks
+from ui.page import INSTANT, TYPING, on_choice, who_asks
 from ui.playground_layout import (
     EDITED,
     EMPTY,
@@ -266,9 +266,8 @@ class Playground:
         top, protocol, item, judging = on.top, on.protocol, on.item, on.judging
         inputs = [top.protocol, protocol.source, item.text, on.order, on.reply]
         shown = [on.prompt, on.reading, top.share]
-        top.protocol.input(
-            self.choose_protocol, [top.protocol, on.drafts, on.reply], [protocol.source, on.reply], **INSTANT
-        )
+        drafted = [top.protocol, on.drafts, on.reply]
+        on_choice(top.protocol, self.choose_protocol, drafted, [protocol.source, on.reply])
         # Not `input`: a text box of gradio 6.31 keeps silent on pasted, cut and deleted text. One event for all
         # three, so that whatever changes together is shown together, and last what came last.
         gr.on(
@@ -281,11 +280,11 @@ class Playground:
         protocol.reset.click(lambda name: self.protocols[name].source, top.protocol, protocol.source, **INSTANT)
         protocol.compare.input(self.compare, [protocol.compare, *inputs[:4]], protocol.versions, **INSTANT)
         top.swap.click(self.swap, inputs, [on.order, top.swap, *shown], **INSTANT)
-        top.example.input(self.choose_example, top.example, [on.tabs, item.text, *item.boxes], **INSTANT)
+        on_choice(top.example, self.choose_example, [top.example], [on.tabs, item.text, *item.boxes])
         typed = [box.change for box in item.boxes]
         gr.on(typed, self.write_boxes, [item.text, *item.boxes], item.text, js=ONLY_TYPED, **TYPING)
         item.way.input(self.choose_way, [item.way, item.text], [item.form, item.text, *item.boxes], **INSTANT)
-        item.study.input(self.list_names, item.study, item.name, **INSTANT)
+        on_choice(item.study, self.list_names, [item.study], item.name)
         restored = [
             top.protocol,
             protocol.source,

@@ -15,7 +15,7 @@ from judge.domain import AccordError, Failure, InputError, Reply
 from judge.run import Prices
 from ui.display import escape
 from ui.numbers import number_box, read_amount
-from ui.page import INSTANT, on_load, signed_in, who_asks
+from ui.page import INSTANT, on_choice, on_load, signed_in, who_asks
 from ui.run_views import show_problem_line
 
 SCRIPT = (Path(__file__).parent / "settings.js").read_text(encoding="utf-8")
@@ -200,7 +200,7 @@ class SettingsPage:
         """Connect the components."""
         form = list(on.form)
         on_load(self.open, [on.endpoints, on.key_of])
-        on.template.input(self.fill, on.template, form, **INSTANT)
+        on_choice(on.template, self.fill, [on.template], form)
         on.save.click(self.save, form, [on.message, on.endpoints, on.key_of], **INSTANT)
         on.use.click(self.give_key, [on.key_of, on.key], [on.message, on.endpoints, on.key], **INSTANT)
         on.key.submit(self.give_key, [on.key_of, on.key], [on.message, on.endpoints, on.key], **INSTANT)

@@ -173,8 +173,9 @@ class Studies:
         try:
             if not name:
                 known = self.store.overviews()
-                closed = gr.update(open=not known)
-                return show_overviews(known), gr.update(visible=True), gr.update(visible=False), closed, *unchanged
+                # Where there are studies, the form stays as it is: somebody may have opened it already.
+                form = gr.skip() if known else gr.update(open=True)
+                return show_overviews(known), gr.update(visible=True), gr.update(visible=False), form, *unchanged
             overview = self.store.overview(name)
             study = overview.study
             settings = (study.wanted, study.guidelines, _close_button(study))

@@ -13,7 +13,7 @@ from judge.protocol import Protocol
 from storage.store import Store
 from ui.items import SCRIPT
 from ui.notices import send_to, show_failure, show_success
-from ui.page import signed_in
+from ui.page import on_choice, signed_in
 from ui.uploads import ASSIGNING, CHOOSING, WORKING, Upload, UploadControls, UploadPanel, chosen_mapping
 
 SUITED = ""  # the first item decides
@@ -144,7 +144,7 @@ class StudyForm:
         on.upload.files.change(self.receive, files, [on.upload.mapping, *shown], **CHOOSING)
         on.upload.preview.assign(self.assign, files, [on.upload.mapping, *shown], **ASSIGNING)
         on.upload.repair.input(self.preview, inputs, shown, **CHOOSING)
-        on.protocol.input(self.preview, inputs, shown, **CHOOSING)
+        on_choice(on.protocol, self.preview, inputs, shown, CHOOSING)
         on.create.click(self.create, [*inputs, *on.settings], on.told, **WORKING)
 
     def receive(self, protocol: str, files: list[str] | None, repair: bool) -> tuple[str, str, Any]:

@@ -14,7 +14,7 @@ from storage.trail import Entry, TrailSearch
 from ui.display import escape
 from ui.items import SCRIPT
 from ui.notices import show_failure, show_hint, show_moment, show_table
-from ui.page import INSTANT, TYPING
+from ui.page import INSTANT, TYPING, on_choice
 
 PAGE = 50
 EVERYTHING = "everything"
@@ -53,7 +53,7 @@ class TrailPanel:
     def wire(self, on: TrailControls) -> None:
         """Connect the filters and the pager."""
         filters = [on.what, on.who]
-        on.what.input(self.search, filters, on.lines, **INSTANT)
+        on_choice(on.what, self.search, filters, on.lines)
         on.who.change(self.search, filters, on.lines, **TYPING)
         on.lines.turn(self.turn, filters, on.lines, **INSTANT)
 

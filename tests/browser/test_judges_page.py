@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from openai_server import OpenAIServer, completion, error
 from playwright.sync_api import expect
+from steps import choose, unfold
 
 from exchange.endpoints import EMBEDDED, Preset
 from judge.domain import Item, Study, Turn
@@ -75,11 +76,6 @@ def open_study(open_page, study, **size):
     return page
 
 
-def choose(page, name):
-    page.get_by_label("Judge", exact=True).click()
-    page.get_by_role("option", name=name, exact=True).click()
-
-
 def state(page, judge="gpt-x"):
     return page.locator("table.runs tbody tr").filter(has_text=judge).locator(".state")
 
@@ -87,7 +83,7 @@ def state(page, judge="gpt-x"):
 def test_a_run_goes_on_when_the_page_is_closed_and_is_found_done(open_page, served, server, study, preset):
     gate = server.behave = Gate(2)
     page = open_study(open_page, study)
-    choose(page, preset)
+    choose(page, "Judge", preset)
     expect(page.locator("#estimate")).to_contain_text("8 calls")
     page.get_by_role("button", name="Start").click()
     expect(page.locator("#progress")).to_contain_text("of 8 calls")
@@ -101,13 +97,13 @@ def test_a_run_goes_on_when_the_page_is_closed_and_is_found_done(open_page, serv
     expect(row.locator("[data-name=ok]")).to_have_text("8")
     expect(row.locator("[data-name='Same in both orders']")).to_have_text("0% of 4")
     expect(again.locator("#progress .run-card")).to_have_count(0)
-    choose(again, preset)
+    choose(again, "Judge", preset)
     expect(again.locator("#estimate")).to_contain_text("nothing to start")
 
 
 def test_the_page_follows_a_run_to_its_end_by_itself(open_page, server, study, preset):
     page = open_study(open_page, study)
-    choose(page, preset)
+    choose(page, "Judge", preset)
     expect(page.locator("#estimate")).to_contain_text("8 calls")
     page.get_by_role("button", name="Start").click()
     expect(state(page)).to_have_text("done")
@@ -117,8 +113,8 @@ def test_the_page_follows_a_run_to_its_end_by_itself(open_page, server, study, p
 def test_a_run_is_stopped_and_resumed_and_asks_nothing_twice(open_page, served, server, study, preset):
     gate = server.behave = Gate(2)
     page = open_study(open_page, study)
-    choose(page, preset)
-    page.get_by_role("button", name="Limits and settings").click()
+    choose(page, "Judge", preset)
+    unfold(page, "Limits and settings")
     page.get_by_label("Calls at once").fill("2")
     page.get_by_role("button", name="Start").click()
     stop = page.get_by_role("button", name="Stop gpt-x")
@@ -159,10 +155,10 @@ def test_a_run_cut_off_with_its_server_is_shown_as_stopped_and_resumed(visitor, 
     with own_server(database) as address:
         page = visitor.new_page()
         page.goto(f"{address}/judges?study=cut")
-        choose(page, "Another endpoint …")
+        choose(page, "Judge", "Another endpoint …")
         page.get_by_label("Address").fill(server.url)
         page.get_by_label("Model", exact=True).fill("gpt-x")
-        page.get_by_role("button", name="Limits and settings").click()
+        unfold(page, "Limits and settings")
         page.get_by_label("Calls at once").fill("2")
         page.get_by_role("button", name="Start").click()
         expect(page.locator("#progress")).to_contain_text("of 60 calls")
@@ -185,8 +181,8 @@ def test_a_run_cut_off_with_its_server_is_shown_as_stopped_and_resumed(visitor, 
 def test_the_focus_stays_on_the_stop_button_while_numbers_change(open_page, server, study, preset):
     server.delay = 0.8
     page = open_study(open_page, study)
-    choose(page, preset)
-    page.get_by_role("button", name="Limits and settings").click()
+    choose(page, "Judge", preset)
+    unfold(page, "Limits and settings")
     page.get_by_label("Calls at once").fill("1")
     page.get_by_role("button", name="Start").click()
     page.get_by_role("button", name="Stop gpt-x").focus()
@@ -200,7 +196,7 @@ def test_the_focus_stays_on_the_stop_button_while_numbers_change(open_page, serv
 def test_a_wrong_key_stops_the_run_with_one_clear_sentence(open_page, server, study, preset):
     server.behave = lambda seen: error(401, "Incorrect API key provided: sk-planted")
     page = open_study(open_page, study)
-    choose(page, preset)
+    choose(page, "Judge", preset)
     page.get_by_role("button", name="Start").click()
     expect(page.locator(".why")).to_contain_text("the server refuses the key (401)")
     expect(page.locator(".why")).to_have_count(1)
@@ -211,7 +207,7 @@ def test_a_wrong_key_stops_the_run_with_one_clear_sentence(open_page, server, st
 def test_failures_show_their_raw_replies_and_run_nothing(open_page, served, server, study, preset):
     server.behave = lambda seen: completion(HOSTILE)
     page = open_study(open_page, study)
-    choose(page, preset)
+    choose(page, "Judge", preset)
     page.get_by_role("button", name="Start").click()
     expect(state(page)).to_contain_text("done")
     page.get_by_role("button", name="Failures of gpt-x").click()
@@ -223,7 +219,7 @@ def test_failures_show_their_raw_replies_and_run_nothing(open_page, served, serv
 
 def test_what_is_missing_in_the_form_is_said(open_page, study):
     page = open_study(open_page, study)
-    choose(page, "Another endpoint …")
+    choose(page, "Judge", "Another endpoint …")
     expect(page.locator("#estimate")).to_contain_text("Type the endpoint's address")
     page.get_by_label("Address").fill("localhost:8000")
     expect(page.locator("#estimate")).to_contain_text("must begin with http://")
@@ -240,7 +236,7 @@ def test_without_a_study_the_page_says_what_to_do(open_page, study):
 
 def test_the_first_prompt_can_be_looked_at_before_the_start(open_page, study, preset):
     page = open_study(open_page, study)
-    choose(page, preset)
+    choose(page, "Judge", preset)
     page.locator("summary").click()
     expect(page.locator("#estimate .prompt")).to_contain_text("Question 0?")
 
@@ -249,7 +245,7 @@ def test_the_first_prompt_can_be_looked_at_before_the_start(open_page, study, pr
 def test_a_phone_shows_runs_as_cards_with_targets_for_a_thumb(open_page, served, server, study, preset, theme):
     page = open_page(f"/judges?study={study}&__theme={theme}", width=390, height=844)
     page.locator("#start").wait_for()
-    choose(page, preset)
+    choose(page, "Judge", preset)
     page.get_by_role("button", name="Start").click()
     expect(state(page)).to_have_text("done")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
@@ -259,9 +255,9 @@ def test_a_phone_shows_runs_as_cards_with_targets_for_a_thumb(open_page, served,
 
 def test_the_embedded_model_really_judges_an_item(open_page, served, study):
     page = open_study(open_page, study)
-    choose(page, EMBEDDED.name)
+    choose(page, "Judge", EMBEDDED.name)
     expect(page.locator(".note")).to_contain_text("demonstration model, unfit for studies")
-    page.get_by_role("button", name="Limits and settings").click()
+    unfold(page, "Limits and settings")
     page.get_by_label("First items only").fill("1")
     page.get_by_label("A first", exact=True).click()
     expect(page.locator("#estimate")).to_contain_text("1 call")

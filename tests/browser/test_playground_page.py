@@ -4,6 +4,7 @@ import json
 
 import pytest
 from playwright.sync_api import expect
+from steps import choose
 
 from judge.protocol import find_protocol
 from judge.render import render
@@ -27,11 +28,6 @@ def edit_json(page, text):
     open_tab(page, "Item")
     page.get_by_label("JSON", exact=True).click()
     paste(page, "Item as JSON", text)
-
-
-def choose(page, label, option):
-    page.get_by_label(label, exact=True).click()
-    page.get_by_role("option", name=option, exact=True).click()
 
 
 def paste(page, label, text):

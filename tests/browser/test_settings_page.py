@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from openai_server import OpenAIServer, completion, error
 from playwright.sync_api import expect
+from steps import choose
 
 from exchange.endpoints import EMBEDDED, Preset
 
@@ -37,11 +38,6 @@ def card(page, name):
     return page.get_by_label(name, exact=True).and_(page.locator("section"))
 
 
-def choose(page, label, option):
-    page.get_by_label(label, exact=True).click()
-    page.get_by_role("option", name=option, exact=True).click()
-
-
 def test_an_endpoint_is_made_from_a_template_edited_and_removed(open_page, served):
     page = open_settings(open_page)
     expect(page.locator(".endpoint").first).to_contain_text("demonstration model, unfit for studies")
@@ -62,6 +58,31 @@ def test_an_endpoint_is_made_from_a_template_edited_and_removed(open_page, serve
     page.get_by_role("button", name="Remove: Ollama").click()
     expect(card(page, "Ollama")).to_have_count(0)
     assert "Ollama" not in [preset.name for preset in served.endpoints.presets()]
+
+
+def test_a_template_fills_the_form_once_and_a_list_that_is_only_left_does_nothing(open_page):
+    page = open_settings(open_page)
+    sent = []
+    page.on("request", lambda request: "/run/predict" in request.url and sent.append(request.post_data_json["data"]))
+    templates = page.get_by_label("Add an endpoint: start from", exact=True)
+    templates.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    expect(templates).not_to_be_focused()
+    templates.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("OpenAI")
+    choose(page, "Add an endpoint: start from", "Ollama")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Ollama")
+    page.get_by_label("Model", exact=True).fill("llama-x")
+    templates.focus()
+    page.keyboard.press("Tab")
+    page.get_by_role("button", name="Use this key").click()
+    expect(page.locator("#message")).not_to_be_empty()
+    assert [data for data in sent if len(data) == 1] == [["OpenAI"], ["Ollama"]]
+    expect(page.get_by_label("Model", exact=True)).to_have_value("llama-x")
 
 
 def test_a_trial_says_what_happened_and_may_be_made_again(open_page, server, preset):

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
+from steps import TWO_FRAMES, unfold
 
 from exchange.exporting import interchange_lines
 from judge.domain import GivenVerdict, Item, Study, Turn
@@ -67,17 +68,18 @@ def line(name, **more):
     return {"id": name, "instruction": f"{name}?", "response_a": "x", "response_b": "y", **more}
 
 
-def start_new(open_page):
+def start_new(open_page, served):
     page = open_page("/studies")
-    form = page.get_by_role("button", name="New study")
-    expect(form).to_be_visible()
-    if not page.locator("#create").is_visible():
-        form.click()
+    if served.store.overviews():
+        unfold(page, "New study")
+    else:  # then it opens by itself
+        page.locator("#create").wait_for()
+        page.evaluate(TWO_FRAMES)
     return page
 
 
 def test_a_study_is_created_and_opened(open_page, served, name):
-    page = start_new(open_page)
+    page = start_new(open_page, served)
     page.locator("#create").click()
     expect(page.locator("#created [role=alert]")).to_contain_text("Nothing was made. Choose a protocol")
     page.get_by_label("Name").fill(name)
@@ -96,7 +98,7 @@ def test_a_study_is_created_and_opened(open_page, served, name):
 
 
 def test_a_new_study_is_made_from_a_file_after_a_look_at_it(open_page, served, name, tmp_path):
-    page = start_new(open_page)
+    page = start_new(open_page, served)
     page.get_by_label("Name").fill(name)
     file = write(tmp_path / "items.jsonl", line("one", response_a="vector<int> <think>"), line("two"))
     page.locator("#new-files input[type=file]").set_input_files(file)
@@ -183,7 +185,7 @@ def test_an_export_is_fetched_and_comes_back_with_equal_bytes(open_page, served,
         "parquet",
         "bundle",
     ]
-    page = start_new(open_page)
+    page = start_new(open_page, served)
     page.get_by_label("Name").fill(f"{name} again")
     page.locator("#new-files input[type=file]").set_input_files(fetched["jsonl"])
     expect(page.locator("#new-preview")).to_contain_text("60 items with 3 verdicts")
@@ -263,7 +265,7 @@ def test_people_are_invited_and_followed(open_page, served, filled):
 
 def test_the_plan_answers_at_once(open_page):
     page = open_page("/studies")
-    page.get_by_role("button", name="How many items do I need?").click()
+    unfold(page, "How many items do I need?")
     expect(page.locator("#plan-answer")).to_contain_text("323 items")
     page.get_by_label("Known to within, ± points").fill("10")
     expect(page.locator("#plan-answer")).to_contain_text("81 items")
