@@ -14,22 +14,6 @@ from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling, Statistic, Units, estimate, units_of
 from agreement.pairs import divide
 
-TASK_GROUPS: Mapping[str, str] = MappingProxyType(
-    {
-        "Information seeking": "Information/Advice seeking",
-        "Advice seeking": "Information/Advice seeking",
-        "Creative Writing": "Creative Tasks",
-        "Editing": "Creative Tasks",
-        "Brainstorming": "Creative Tasks",
-        "Role playing": "Creative Tasks",
-        "Others": "Creative Tasks",
-        "Coding & Debugging": "Coding & Debugging",
-        "Reasoning": "Planning & Reasoning",
-        "Planning": "Planning & Reasoning",
-        "Math": "Math & Data Analysis",
-        "Data Analysis": "Math & Data Analysis",
-    }
-)
 GROUP_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
         "Creative Tasks": 0.5,
@@ -37,6 +21,23 @@ GROUP_WEIGHTS: Mapping[str, float] = MappingProxyType(
         "Math & Data Analysis": 1.0,
         "Information/Advice seeking": 0.75,
         "Coding & Debugging": 1.25,
+    }
+)
+# An item may be tagged with a task or with its group.
+TASK_GROUPS: Mapping[str, str] = MappingProxyType(
+    {
+        **{group: group for group in GROUP_WEIGHTS},
+        "Information seeking": "Information/Advice seeking",
+        "Advice seeking": "Information/Advice seeking",
+        "Creative Writing": "Creative Tasks",
+        "Editing": "Creative Tasks",
+        "Brainstorming": "Creative Tasks",
+        "Role playing": "Creative Tasks",
+        "Others": "Creative Tasks",
+        "Reasoning": "Planning & Reasoning",
+        "Planning": "Planning & Reasoning",
+        "Math": "Math & Data Analysis",
+        "Data Analysis": "Math & Data Analysis",
     }
 )
 LENGTH_RULES: tuple[float, ...] = (0, 100, 500, 1000, 1500, float("inf"))

@@ -209,6 +209,7 @@ def list_disagreements(store: Store, study: str, options: Options, judge: str) -
             "people": panel.labels[people[place]],
             "judge": panel.labels[model[place]],
             "distance": float(distance),
+            "steps": abs(int(people[place]) - int(model[place])),
         }
     return found
 

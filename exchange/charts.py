@@ -111,6 +111,8 @@ def _row(row: Row, place: tuple[Any, float], told_as: tuple[str, str], frame: Fr
         inner += _point(row.kind, x(made["value"]), y)
         parts.append(f"<g><title>{tip}</title>{inner}</g>")
     beside = f"{shown} {row.note or (why if made['value'] is None else '')}"
+    if made["value"] is None and len(beside) > frame.beside:
+        beside = shown  # half a reason says less than none; the whole is in the tip
     if frame.stacked:
         text = _text(
             frame.width, above, shown if made["value"] is not None else beside, "end", limit=frame.beside, small=True
@@ -211,7 +213,7 @@ def confusion_chart(
         parts.append(_text(left + cell * (row + 0.5), top - 12, name, "middle", colour=_side(name)))
         for column, count in enumerate(counts[row]):
             share = count / total if total else 0.0
-            tip = f"{names[0]} {name}, {names[1]} {labels[column]}: {count} ({share:.0%} of the row)"
+            tip = f"{names[0]} {name}, {names[1]} {labels[column]}: {count} ({_percent(share)} of the row)"
             described.append(tip)
             parts.append(_cell((left + cell * column, y, cell), (row, column), (count, share), (tip, links)))
     title = f"{names[0]} (rows) against {names[1]} (columns)"
@@ -231,8 +233,12 @@ def _cell(
         f'<rect x="{x + 1:.1f}" y="{y + 1:.1f}" width="{cell - 2:.1f}" height="{cell * SQUAT - 2:.1f}" rx="4" '
         f'style="fill:currentColor;fill-opacity:{0.03 + 0.3 * share:.2f}{outline}"/>'
         f"{_text(x + cell / 2, y + cell * SQUAT / 2 - 3, str(count), 'middle')}"
-        f"{_text(x + cell / 2, y + cell * SQUAT / 2 + 13, f'{share:.0%}', 'middle', small=True)}</g>"
+        f"{_text(x + cell / 2, y + cell * SQUAT / 2 + 13, _percent(share), 'middle', small=True)}</g>"
     )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _side(label: str) -> str:

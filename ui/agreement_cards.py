@@ -228,9 +228,10 @@ def _together(value: Value) -> str:
         "alpha_two_way": "alpha, ordinal, other raters drawn too",
     }
     group = value["groups"]["humans"]
-    rows = [(escape(told), group[key]) for key, told in names.items() if key in group]
-    rows += [(name.upper().replace("_", " "), made) for name, made in group.get("icc", {}).items()]
-    table = show_estimates("People together", rows)
+    found = [(escape(told), group[key]) for key, told in names.items() if key in group]
+    found += [(name.upper().replace("_", " "), made) for name, made in group.get("icc", {}).items()]
+    rows = [cell(told) + estimate_cell(made) + cell(str(made.get("n", 0))) for told, made in found]
+    table = show_cells("People together", [("statistic", ""), ("value", ""), ("n", "")], rows)
     meant = (
         "How far all people agree with each other; 1 is perfect, 0 is what chance gives, missing labels are allowed."
     )
@@ -262,7 +263,7 @@ def _people(value: Value) -> str:
             )
     meant = "How fast and how steadily each person works; drift is late minus early agreement with the others."
     table = show_cells("Annotators", heads, rows, sorts=True)
-    return show_card("annotators", "Annotators", meant, show_listing("annotators", table))
+    return show_card("annotators", "Annotators", meant, show_listing("annotators", table), wide=True)
 
 
 def _flow(value: Value) -> str:

@@ -59,7 +59,7 @@ def show_disagreement(study: str, protocol: Protocol, entry: Entry, detail: Deta
         f'<h3><a data-path="/studies" data-study="{escape(study)}" data-item="{escape(item.id)}">'
         f"<bdi>{escape(item.id)}</bdi></a></h3>"
         f"<span>people {_label(entry['people'])} · judge {_label(entry['judge'])} · "
-        f"{entry['distance']:g} apart</span>{tags}</header>"
+        f"differ by {entry['steps']}</span>{tags}</header>"
         f'<p class="asked" dir="auto">{show_text(shown)}</p>'
         f'<div class="both"><section><h4>People</h4>{_people(protocol, detail)}</section>'
         f"<section><h4>Judge</h4>{_judge(protocol, detail, judge)}</section></div>"

@@ -156,17 +156,21 @@ const showProgress = () => {
 const showLabels = () => {
   const bar = find(".labels");
   bar.replaceChildren(...sheet.scale.map((point, index) => {
-    const button = made("button", "", { type: "button", title: point.tip });
+    const button = made("button", "", { type: "button", title: point.meaning });
     button.setAttribute("role", "radio");
     button.dataset.label = point.label;
-    button.innerHTML = `<kbd>${keyOf(index)}</kbd>${point.chip}`;
+    button.innerHTML = `${keyOf(index) ? `<kbd>${keyOf(index)}</kbd>` : ""}${point.chip}`;
     button.append(made("span", point.meaning, { className: "meaning" }));
     return button;
   }));
   page.style.setProperty("--labels", sheet.scale.length);
 };
 
-const keyOf = (index) => (sheet.scale.length === 2 && sheet.sides.length === 2 ? "AB"[index] : String(index + 1));
+// One key a label: a tenth has the key after 9, as on the keyboard; labels beyond it are pressed.
+const keyOf = (index) => (sheet.scale.length === 2 && sheet.sides.length === 2 ? "AB"[index] : "1234567890"[index]);
+
+// Whether the annotator now says something else than what is stored.
+const changed = () => ["label", "comment", "confidence"].some((part) => (draft[part] || "") !== (sheet.own[part] || ""));
 
 const showDraft = () => {
   for (const button of all(".labels button")) {
@@ -176,13 +180,12 @@ const showDraft = () => {
   }
   find(".comment textarea").value = draft.comment ?? "";
   find(".confidence").textContent = CONFIDENCE[draft.confidence ?? 0];
-  const moved = sheet.own && draft.label !== sheet.own.label;
-  find(".submit").firstChild.textContent = sheet.own && !moved ? "Next " : sheet.own ? "Change " : "Submit ";
+  find(".submit").firstChild.textContent = !sheet.own ? "Submit " : changed() ? "Change " : "Next ";
   find(".submit").disabled = !draft.label;
 };
 
 const showTexts = async () => {
-  const panes = all(".pane .text");
+  const panes = all(".pane > .text");
   if (view === "difference") {
     const shown = await ask("review_difference", sheet.claim, who());
     if (shown.problem) { view = "shown"; return say(shown.problem); }
@@ -243,6 +246,7 @@ const show = async (given, { push = true } = {}) => {
   history.querySelector("div").innerHTML = sheet.history;
   find(".beside").innerHTML = sheet.beside;
   find(".beside").hidden = !sheet.beside;
+  find(".pane.side-a h2").textContent = sheet.sides.length === 1 ? "Response" : "A";
   find(".pane.side-b").hidden = find(".switch").hidden = sheet.sides.length === 1;
   all(".pane .model").forEach((place, index) => { place.textContent = sheet.models?.[index] ?? ""; });
   find("[data-do=judge]").disabled = !sheet.judgeable;
@@ -255,7 +259,7 @@ const show = async (given, { push = true } = {}) => {
   showLabels();
   showDraft();
   await showTexts();
-  if (another) for (const pane of [...all(".pane .text"), find(".question")]) pane.scrollTop = 0;
+  if (another) for (const pane of [...all(".pane > .text"), find(".question")]) pane.scrollTop = 0;
   if (another) { find(".panes").scrollLeft = 0; markPane(); }
   const place = accord.address("/", { study: asked.study, item: sheet.item });
   if (push && another && asked.item) window.history.pushState({}, "", place);
@@ -278,14 +282,21 @@ const showSaved = (answer) => {
 
 const load = async (item, options) => {
   say(null);
-  const waiting = recallJson(waitingName());
-  if (waiting) { // a verdict that was on its way when the page was left
-    const answer = await send(waiting);
-    if (answer.problem) return say(`Your last verdict could not be stored: ${answer.problem}`);
+  const waiting = recallJson(waitingName()); // a verdict that was on its way when the page was left
+  const answer = waiting && await send(waiting);
+  if (answer && !answer.problem) {
     showSaved(answer);
     return show(answer, options);
   }
-  return show(await ask("review_open", asked.study ?? "", who(), item ?? ""), options);
+  await show(await ask("review_open", asked.study ?? "", who(), item ?? ""), options);
+  if (answer) tell(`Your last verdict could not be stored. ${sentence(answer.problem)}`);
+  return undefined;
+};
+
+// Says something above the item, or under what stands in its place.
+const tell = (text) => {
+  if (find(".work").hidden) find(".gate").append(made("p", text, { role: "alert", className: "problem" }));
+  else say(text);
 };
 
 // --- what one can do ------------------------------------------------------------------------------
@@ -303,9 +314,7 @@ const openPanel = (...parts) => {
 };
 
 const submit = () => once(async () => {
-  if (sheet.own && draft.label === sheet.own.label && (draft.comment ?? "") === (sheet.own.comment ?? "")) {
-    return show(await ask("review_step", sheet.claim, "on", who()));
-  }
+  if (sheet.own && !changed()) return show(await ask("review_step", sheet.claim, "on", who()));
   if (!draft.label) return say("Choose a verdict first.");
   say(null);
   find(".saved").textContent = "Saving…";
@@ -400,7 +409,7 @@ const showGuidelines = async () => {
 
 const showHelp = () => {
   const list = made("dl", "", { className: "keys" });
-  const rows = [...sheet.scale.map((point, index) => [keyOf(index), point.meaning || point.label]),
+  const rows = [...sheet.scale.map((point, index) => [keyOf(index), point.meaning || point.label]).filter(([key]) => key),
     ...Object.entries(KEYS).map(([key, [, told]]) => [NAMES[key] ?? key.toUpperCase(), told])];
   for (const [key, told] of rows) {
     const term = made("dt", "");
@@ -472,7 +481,7 @@ const pressed = (event) => {
   // Enter on a button or link is that button's; a pane that scrolls keeps the arrows up and down.
   if (event.key === "Enter" && event.target.closest("a, summary, .causes button, .tools button, .copy")) return undefined;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  const index = sheet.scale.findIndex((_, place) => keyOf(place).toLowerCase() === key || String(place + 1) === key);
+  const index = sheet.scale.findIndex((_, place) => keyOf(place)?.toLowerCase() === key || String(place + 1) === key);
   const action = index >= 0 ? () => choose(sheet.scale[index].label) : KEYS[key]?.[0];
   if (!action) return undefined;
   event.preventDefault();
@@ -511,12 +520,12 @@ box.addEventListener("keydown", (event) => {
 
 // Both sides scroll by the same share of their length, when wanted.
 let leader = null;
-for (const pane of all(".pane.side-a .text, .pane.side-b .text")) {
+for (const pane of all(".pane > .text")) {
   pane.addEventListener("scroll", () => {
     if (!linked || (leader && leader !== pane)) return;
     leader = pane;
     const share = pane.scrollTop / Math.max(1, pane.scrollHeight - pane.clientHeight);
-    for (const other of all(".pane.side-a .text, .pane.side-b .text")) {
+    for (const other of all(".pane > .text")) {
       if (other !== pane) other.scrollTop = share * (other.scrollHeight - other.clientHeight);
     }
     clearTimeout(pane.rest);

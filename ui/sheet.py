@@ -134,13 +134,13 @@ def _rubric(rubric: Rubric, *, scored: bool) -> str:
 
 def _buttons(protocol: Protocol, rubric: Rubric | None) -> list[dict[str, str]]:
     pairwise = protocol.kind == "pairwise"
-    told = {str(number): text for number, text in enumerate(rubric.descriptions, 1)} if rubric else {}
     meanings = {point.label: point.meaning for point in protocol.scale.points}
+    if rubric and not pairwise:  # what a score means is said by the item's own rubric
+        meanings |= {str(number): text for number, text in enumerate(rubric.descriptions, 1) if text}
     return [
         {
             "label": label,
             "meaning": meanings[label],
-            "tip": meanings[label] if pairwise else told.get(label) or meanings[label],
             "chip": show_chip(protocol.scale, label, pairwise=pairwise),
         }
         for label in scale_as_shown(protocol.scale, pairwise=pairwise)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from openai_server import OpenAIServer, completion
@@ -16,6 +17,7 @@ from storage.verdicts import Submission
 
 pytestmark = pytest.mark.browser
 
+OWN_PROTOCOLS = Path(__file__).parents[1] / "judge" / "protocols"
 REPLY = json.dumps(
     {
         "analysis of A": "JUDGE-ON-A",
@@ -51,7 +53,7 @@ def study(served, request):
 
     def make(count=3, protocol="wildbench-pairwise", **settings):
         name = f"{request.node.name}"
-        made = replace(Study(name, find_protocol(protocol).version), **settings)
+        made = replace(Study(name, find_protocol(protocol, OWN_PROTOCOLS).version), **settings)
         served.store.create_study(made)
         items = make_items(count)
         if made.protocol.kind == "direct":
@@ -213,6 +215,24 @@ def test_arrows_and_the_back_button_lead_to_what_one_said_and_a_change_is_a_revi
     assert [len(given) for given in labels_of(served.store, name).values() if given] == [1]
 
 
+def test_a_change_of_confidence_alone_is_a_revision(open_page, served, study):
+    name = study(2, wanted=1)
+    page = enter(open_page, name)
+    first = page.locator(".question-text").inner_text()
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    expect(page.locator(".question-text")).not_to_have_text(first)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".question-text")).to_have_text(first)
+    expect(page.locator(".submit")).to_contain_text("Next")
+    page.keyboard.press("k")
+    expect(page.locator(".submit")).to_contain_text("Change")
+    page.keyboard.press("Enter")
+    expect(page.locator(".question-text")).not_to_have_text(first)
+    kept = [(verdict["revision"], verdict.get("confidence")) for verdict in served.store.all_verdicts(name)]
+    assert kept == [(1, None), (2, 1)]
+
+
 def test_a_double_press_and_two_tabs_store_one_verdict(open_page, served, study):
     name = study(2)
     page, twin = enter(open_page, name), enter(open_page, name)
@@ -320,6 +340,16 @@ def test_a_choice_of_two_is_made_with_a_and_b(open_page, served, study):
     assert labels_of(served.store, name) == {"q0": ["B" if first else "A"]}
 
 
+def test_ten_scores_have_ten_keys(open_page, served, study):
+    name = study(1, protocol="score-1-10", wanted=1)
+    page = enter(open_page, name)
+    assert page.locator(".labels kbd").all_inner_texts() == list("1234567890")
+    page.keyboard.press("0")
+    page.keyboard.press("Enter")
+    expect(page.locator(".gate")).to_contain_text("You have given a verdict")
+    assert labels_of(served.store, name) == {"q0": ["10"]}
+
+
 def test_a_closed_study_and_one_held_by_others_say_why_there_is_nothing_to_do(open_page, served, study):
     name = study(1, wanted=1)
     served.store.claim_next(name, "somebody")
@@ -366,6 +396,22 @@ def test_when_the_server_is_away_the_verdict_waits_here_and_is_sent_later(open_p
     expect(page.locator(".saved")).to_contain_text("Saved")
     expect(page.locator(".question-text")).not_to_have_text(first)
     assert sum(map(len, labels_of(served.store, name).values())) == 1
+
+
+def test_a_verdict_that_waited_too_long_is_told_and_the_work_goes_on(open_page, served, study):
+    name = study(1, wanted=1, claim_seconds=1)
+    page = enter(open_page, name)
+    open_page.forgiven.append("net::ERR_FAILED")
+    page.route("**/gradio_api/run/review_submit", lambda route: route.abort())
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    expect(page.locator(".banner")).to_contain_text("Your verdict is kept in this browser")
+    while isinstance(taken := served.store.claim_next(name, "quicker"), NothingToDo):
+        page.wait_for_timeout(200)  # until the claim has run out
+    served.store.save_verdict(taken.token, Submission("A+"))
+    page.close()  # and with it the barrier
+    again = open_page(f"/?study={name}&annotator=ana")
+    expect(again.get_by_role("alert").filter(has_text="Your last verdict could not be stored.")).to_be_visible()
 
 
 def test_a_page_that_nobody_answers_says_so_and_goes_on_when_somebody_does(open_page, visitor, study):

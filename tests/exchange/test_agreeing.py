@@ -195,6 +195,9 @@ def test_a_cell_of_the_confusion_lists_its_items_and_disagreements_come_furthest
     assert len(found) == sum(map(sum, table)) - sum(table[at][at] for at in range(5))
     distances = [entry["distance"] for entry in found]
     assert distances == sorted(distances, reverse=True)
+    scale = agree(store, "s", QUICK)["scale"]
+    apart = [abs(scale.index(entry["people"]) - scale.index(entry["judge"])) for entry in found]
+    assert [entry["steps"] for entry in found] == apart
 
 
 def test_of_equal_disagreements_the_one_the_judge_was_surest_of_comes_first(store: Store, tmp_path: Path) -> None:
