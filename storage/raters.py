@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from judge.domain import LONGEST_NAME, InputError, RaterKind
 from storage.schema import raters
@@ -32,5 +32,5 @@ def find_rater(connection: Connection, kind: RaterKind, name: str) -> int | None
 
 def add_if_absent(connection: Connection, table: Table, **values: Any) -> None:
     """Insert a row unless it is there: two processes may meet the same new thing at the same moment."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # the other one need not be loaded
     connection.execute(dialect.insert(table).values(values).on_conflict_do_nothing())

@@ -345,17 +345,3 @@ def _place(known: Ints, wanted: Ints) -> Ints:
 def _fetch(connection: Connection, statement: Any) -> Sequence[Any]:
     """Return plain tuples: a million rows need no more than that."""
     return connection.execute(statement).cursor.fetchall()
-
-
-def item_bodies(connection: Connection, study_id: int, positions: Iterable[int] | None = None) -> dict[int, str]:
-    """Return items' JSON texts by position: all of a study's, or those asked for."""
-    wanted = select(items.c.position, items.c.body).where(items.c.study_id == study_id)
-    if positions is not None:
-        wanted = wanted.where(items.c.position.in_(list(positions)))
-    return {int(row[0]): row[1] for row in _fetch(connection, wanted)}
-
-
-def item_names(connection: Connection, study_id: int) -> list[str]:
-    """Return the items' ids, in the order of the import."""
-    wanted = select(items.c.name).where(items.c.study_id == study_id).order_by(items.c.position)
-    return [row[0] for row in _fetch(connection, wanted)]

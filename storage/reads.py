@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, exists, select
@@ -51,8 +51,8 @@ def stored_records(connection: Connection, study_id: int) -> Iterator[tuple[str,
         after = chunk[-1].position
 
 
-def first_names(connection: Connection, study_id: int, count: int) -> list[str]:
-    """Return the names of the first items, in the order of the import."""
+def item_names(connection: Connection, study_id: int, count: int | None = None) -> list[str]:
+    """Return the names of a study's items, or of its first so many, in the order of the import."""
     return list(connection.execute(_NAMES.limit(count), {"study": study_id}).scalars())
 
 
@@ -161,3 +161,11 @@ def study_events(connection: Connection, study_id: int) -> list[dict[str, Any]]:
     return [
         {"kind": row.kind, "at": row.created, "rater": row.name, **row.details} for row in connection.execute(found)
     ]
+
+
+def item_bodies(connection: Connection, study_id: int, positions: Iterable[int] | None = None) -> dict[int, str]:
+    """Return items' JSON texts by position: all of a study's, or those asked for."""
+    wanted = select(items.c.position, items.c.body).where(items.c.study_id == study_id)
+    if positions is not None:
+        wanted = wanted.where(items.c.position.in_(list(positions)))
+    return {int(position): body for position, body in connection.execute(wanted)}

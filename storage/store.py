@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import Connection
 
@@ -28,7 +28,6 @@ from storage import (
     imports,
     opinions,
     overviews,
-    ratings,
     reads,
     run_reads,
     studies,
@@ -43,6 +42,9 @@ from storage.overviews import Annotator, Overview, Places
 from storage.run_store import RunStore
 from storage.trail import Entry, TrailSearch
 from storage.verdicts import Submission
+
+if TYPE_CHECKING:
+    from storage.ratings import Filters, Ratings
 
 
 class Store(RunStore):
@@ -223,10 +225,12 @@ class Store(RunStore):
         with self.reading() as connection:
             yield from reads.stored_records(connection, studies.get_study(connection, study).id)
 
-    def ratings(self, study: str, filters: ratings.Filters = ratings.EVERYTHING) -> ratings.Ratings:
+    def ratings(self, study: str, filters: Filters | None = None) -> Ratings:
         """Return the verdicts of a study that count, as columns for statistics."""
+        from storage.ratings import EVERYTHING, read_ratings  # numpy takes a tenth of a start, and is for this alone
+
         with self.reading() as connection:
-            return ratings.read_ratings(connection, studies.get_study(connection, study), filters)
+            return read_ratings(connection, studies.get_study(connection, study), filters or EVERYTHING)
 
     def variants(self, study: str, share: float) -> list[Variant]:
         """Return every judge, protocol and settings that have been tried on a study's test part, in any study."""
@@ -240,25 +244,20 @@ class Store(RunStore):
             row = studies.get_study(connection, study)
             return held_out.part_sizes(connection, row.id, row.study.seed, share)
 
-    def item_names(self, study: str) -> list[str]:
-        """Return the items' ids, in the order of the import."""
+    def item_names(self, study: str, count: int | None = None) -> list[str]:
+        """Return the items' ids, or the first so many of them, in the order of the import."""
         with self.reading() as connection:
-            return ratings.item_names(connection, studies.get_study(connection, study).id)
+            return reads.item_names(connection, studies.get_study(connection, study).id, count)
 
     def item_bodies(self, study: str, positions: Sequence[int] | None = None) -> dict[int, str]:
         """Return items' JSON texts by their position in the study."""
         with self.reading() as connection:
-            return ratings.item_bodies(connection, studies.get_study(connection, study).id, positions)
+            return reads.item_bodies(connection, studies.get_study(connection, study).id, positions)
 
     def item(self, study: str, name: str) -> Item:
         """Return the item of this name as it was imported."""
         with self.reading() as connection:
             return run_reads.find_item(connection, studies.get_study(connection, study).id, name)[1]
-
-    def first_names(self, study: str, count: int) -> list[str]:
-        """Return the names of a study's first items, in the order of the import."""
-        with self.reading() as connection:
-            return reads.first_names(connection, studies.get_study(connection, study).id, count)
 
     def all_verdicts(self, study: str) -> Iterator[dict[str, Any]]:
         """Yield every verdict ever stored for a study, superseded ones too."""

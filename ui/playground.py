@@ -154,7 +154,7 @@ class Playground:
     def list_names(self, study: str | None) -> Any:
         """Offer the first items of a study."""
         try:
-            names = self.store.first_names(study or "", LISTED)
+            names = self.store.item_names(study or "", LISTED)
         except AccordError as error:
             raise _told(error) from error
         return gr.update(choices=names, value=names[0] if names else None)

@@ -38,5 +38,5 @@ def test_an_item_belongs_to_its_study(store, make_study):
 
 def test_the_first_names_come_in_the_order_of_the_import(store, make_study):
     make_study(12)
-    assert store.first_names("s", 11) == [f"q{n}" for n in range(11)]
-    assert store.first_names("s", 100) == [f"q{n}" for n in range(12)]
+    assert store.item_names("s", 11) == [f"q{n}" for n in range(11)]
+    assert store.item_names("s", 100) == [f"q{n}" for n in range(12)]
