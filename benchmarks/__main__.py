@@ -20,8 +20,7 @@ COMMANDS = (["start"], ["reading"], ["storing"], ["reviewing"], ["judging", "--p
 HEAD = """# Benchmarks
 
 `make bench` runs all of this and writes this page. Every figure compares things that were measured in turn in one
-run: read the ratios, not the times, which belong to the machine of that day. `--full` behind a command takes the
-larger sizes.
+run: read the ratios, not the times, which belong to the machine of that day.
 
 Measured on {date}: {machine}.
 """

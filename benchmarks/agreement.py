@@ -1,6 +1,6 @@
 """What agreement costs, as ratios: beside loops over other packages, and beside the SQL that counts the same verdicts.
 
-python -m benchmarks.agreement [--full]
+python -m benchmarks.agreement
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ from ui.agreement import Agreement
 from ui.agreement_views import show_sentence, show_value
 
 ROOT = Path(__file__).parents[1]
-FULL = "--full" in sys.argv
-ITEMS = 100_000 if FULL else 20_000
-PAGE_ITEMS = (100, 10_000, 100_000) if FULL else (100, 10_000)
+ITEMS = 100_000
+PAGE_ITEMS = (100, 10_000, 100_000)
 PEOPLE = 8
 LABELS = ("B++", "B+", "A=B", "A+", "A++")
 # What the numbers rest on: how often each rater gave each label, in which order, and whether it counts.

@@ -1,6 +1,6 @@
 """How fast a judge's run is, every call stored durably, beside loops that store nothing; and what it needs.
 
-python -m benchmarks.judging [--full] [--peers]
+python -m benchmarks.judging [--peers]
 
 `--peers` makes an environment with prometheus-eval in a temporary folder and runs its client too.
 """
@@ -31,10 +31,9 @@ from storage.store import Store
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "judge"))
 from openai_server import served_apart
 
-FULL = "--full" in sys.argv
 CONCURRENCY = 64
-ITEMS = 1000 if FULL else 320
-SIZES = (1_000, 50_000) if FULL else (500, 5_000)
+ITEMS = 640
+SIZES = (1_000, 50_000)
 ROUNDS = 3
 PROTOCOL = find_protocol("wildbench-pairwise")
 Seconds = tuple[float, float]

@@ -1,6 +1,6 @@
 """What an annotator waits for: from Enter to the next item painted, and the first page, beside bare Gradio.
 
-python -m benchmarks.reviewing [--full]
+python -m benchmarks.reviewing
 
 The bare page has a button whose event, without a queue, fills two panes with the same markup. All pages are open in
 one browser and measured in turn, so that whatever else the machine does falls on all of them.
@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "ui"))
 from install import find_chromium
 from serving import Serving, free_port
 
-SIZES = (1_000, 10_000, 100_000) if "--full" in sys.argv else (1_000, 10_000)
+SIZES = (1_000, 10_000, 100_000)
 ROUNDS = 40
 READING = 500  # milliseconds: nobody judges two responses in less
 LEFT, RIGHT = (

@@ -1,6 +1,6 @@
 """What storing costs: an import beside a bare loop, and a claim with its verdict at growing sizes.
 
-python -m benchmarks.storing [--full]
+python -m benchmarks.storing
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from storage.schema import items, raters, verdicts
 from storage.store import Store
 from storage.verdicts import Submission
 
-FULL = "--full" in sys.argv
-PAIRS = 100_000 if FULL else 20_000
+PAIRS = 100_000
 PEOPLE = 20
 PROTOCOL = find_protocol("wildbench-pairwise")
 
@@ -112,7 +111,7 @@ def one_step(store: Store, rater: str) -> None:
 
 def bench_growth(folder: Path) -> None:
     """Print the cost of a claim with its verdict at two sizes, measured in turns."""
-    sizes = (1_000, 100_000) if FULL else (1_000, 20_000)
+    sizes = (1_000, 100_000)
     stores = {}
     for size in sizes:
         stores[size] = Store.open(f"sqlite:///{folder}/growth{size}.db")

@@ -11,7 +11,7 @@ const fill = (names) => {
   const shown = names.includes(study) || !study ? names : [study, ...names];
   choice.replaceChildren(...shown.map((name) => new Option(name, name, false, name === study)));
   choice.closest("label").hidden = shown.length === 0;
-  if (!study) choice.selectedIndex = -1;
+  if (!study) choice.prepend(Object.assign(new Option("Choose one", "", true, true), { disabled: true, hidden: true }));
 };
 choice.addEventListener("change", () => {
   window.location.assign(accord.address(props.path, { study: choice.value }));
