@@ -164,7 +164,7 @@ def verify(
     bundle: Annotated[Path, typer.Argument(metavar="STUDY.ZIP", help="A bundle that `bundle` wrote.")],
     as_json: AsJson = False,
 ) -> None:
-    """Check a bundle: every checksum, and every number computed again from its verdicts.
+    """Check a bundle: every checksum, and all that follows from its items, calls and verdicts made again.
 
     Exit status 1 when anything differs.
     """

@@ -50,22 +50,6 @@ class Options:
         value["filters"] = {name: _plain(found) for name, found in chosen.items() if found != usual[name]}
         return value
 
-    @classmethod
-    def from_dict(cls, value: dict[str, Any]) -> Options:
-        """Return the rules that an `agreement.json` names."""
-        from datetime import datetime
-
-        rules = dict(value["options"])
-        chosen: dict[str, Any] = {
-            name: datetime.fromisoformat(found)
-            if name in ("since", "until")
-            else tuple(found)
-            if isinstance(found, list)
-            else found
-            for name, found in rules.pop("filters").items()
-        }
-        return cls(**rules, seed=value["seed"], resamples=value["resamples"], filters=Filters(**chosen))
-
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
