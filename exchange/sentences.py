@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from exchange.cautions import list_cautions
 from exchange.panel import Panel
 
 NAMES = {
@@ -139,9 +140,8 @@ def list_warnings(panel: Panel, value: dict[str, Any]) -> list[str]:
         for reason, count in left["by_rule"].items():
             if reason in ("one_order", "orders_differ"):
                 found.append(f"{name}: {count} items left out because {_BY_RULE[reason]}")
-        found += [f"{name} and the consensus: {text}" for text in judge["vs_consensus"].get("warnings", ())]
         found += [f"{name}, alternative annotator test: {text}" for text in judge["alt_test"]["warnings"]]
-    return found
+    return [*found, *list_cautions(panel, value)]
 
 
 _SILENT = ("unreadable", "refused", "cut_off", "failed")
