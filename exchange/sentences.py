@@ -163,8 +163,9 @@ def _warn_of_sampling(panel: Panel, value: dict[str, Any]) -> list[str]:
     raters = len(value["raters"])
     if raters * (raters - 1) // 2 > len(value["pairs"]):
         found.append(f"only the first {len(value['pairs'])} pairs of {raters} raters are listed")
-    if value["ranking"] and value["ranking"]["why"]:
-        found.append(f"Bradley-Terry: {value['ranking']['why']}")
+    if panel.kind == "pairwise" and value["ranking"]:
+        why = value["ranking"]["why"] or value["ranking"]["without_intervals"]
+        found += [f"Bradley-Terry: {why}"] if why else []
     return found
 
 
