@@ -213,13 +213,19 @@ class Panel:
             return facts.cluster.codes
         if wanted in PROMPT_FIELDS:
             return facts.question.codes
+        codes = self._field_codes(wanted)
+        if self.size and (codes < 0).all():
+            what = "tag" if wanted.startswith("tag:") else "field"
+            raise InputError(f"--cluster {wanted}: no item has such a {what}; try item, prompt, tag:NAME or a field")
+        return codes
+
+    def _field_codes(self, wanted: str) -> IntArray:
+        facts = self.ratings.facts
         if wanted in ("model_a", "model_b"):
             return facts.model_a.codes if wanted == "model_a" else facts.model_b.codes
         if wanted.startswith("tag:"):
             return _code([_find_tag(tags, wanted[4:]) for tags in facts.tags.names])[facts.tags.codes]
         values = self.field_of(wanted)
-        if self.size and all(value is None for value in values):
-            raise InputError(f"--cluster {wanted}: no item has such a field; try item, prompt, tag:NAME or a field")
         return _code([None if value is None else json.dumps(value, sort_keys=True) for value in values])
 
     @property
