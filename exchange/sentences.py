@@ -135,6 +135,11 @@ def list_warnings(panel: Panel, value: dict[str, Any]) -> list[str]:
         silent = [f"{left[reason]} {reason.replace('_', ' ')}" for reason in _SILENT if left[reason]]
         if silent:
             found.append(f"{name}: {', '.join(silent)}; counted, never imputed")
+        if left["later_label"]:
+            found.append(
+                f"{name}: {left['later_label']} times the first of several answers has no verdict and a later one has; "
+                "the first counts, so it is missing"
+            )
         if panel.kind == "pairwise" and judge["orders"] == "one":
             found.append(f"{name} was asked in one order only: its position bias is unknown")
         for reason, count in left["by_rule"].items():
