@@ -96,7 +96,7 @@ def verdict_to_json(verdict: GivenVerdict) -> dict[str, Any]:
     return {key: found for key, found in value.items() if found is not None}
 
 
-def verdict_from_row(row: Mapping[str, Any]) -> GivenVerdict:
+def verdict_from_row(row: Mapping[Any, Any]) -> GivenVerdict:
     """Return the verdict of a stored row that has its rater and what its call tells beside it."""
     # What is absent or usual is left out; a soft score of 0 is neither.
     known = {name: row.get(name) for name in _KEPT_BESIDE}

@@ -72,7 +72,7 @@ def verdicts_of(connection: Connection, item_ids: list[int]) -> dict[int, list[G
     )
     found: dict[int, list[GivenVerdict]] = {}
     for row in connection.execute(wanted).mappings():
-        found.setdefault(row["item_id"], []).append(verdict_from_row({str(name): value for name, value in row.items()}))
+        found.setdefault(row["item_id"], []).append(verdict_from_row(row))
     return found
 
 

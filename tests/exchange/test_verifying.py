@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,12 +19,14 @@ from openai_server import Answer, OpenAIServer, Seen, completion
 
 from exchange.bundle import write_bundle
 from exchange.exporting import COLUMNS
-from exchange.judging import run_judge
+from exchange.judging import reread_study, run_judge
 from exchange.verifying import verify_bundle
-from judge.domain import GivenVerdict, InputError, Item, Study, Turn
+from judge.domain import GivenVerdict, InputError, Item, Rubric, Study, Turn
+from judge.protocol import find_protocol
 from storage.imports import prepare
 from storage.store import Store
 from storage.verdicts import Submission
+from ui.sheet import shown_prompt
 
 LABELS = ("A", "tie", "B")
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
@@ -136,6 +139,36 @@ def test_a_bundle_is_right_as_it_was_written(store, tmp_path: Path) -> None:
     assert found["problems"] == []
     assert found["ok"]
     assert found["numbers"] > 500
+
+
+def test_a_bundle_of_scores_with_second_tries_and_a_protocol_without_reference_is_right(store, tmp_path: Path) -> None:
+    heard: Counter[str] = Counter()
+
+    def hesitating(seen: Seen) -> Answer:
+        asked = json.dumps(seen.body["messages"])
+        heard[asked] += 1
+        return completion("I cannot decide." if heard[asked] == 1 else "Feedback: fine. [RESULT] 4")
+
+    protocol = find_protocol("prometheus-direct")
+    store.create_study(Study("s", protocol.version))
+    rubric = Rubric("Good?", ("a", "b", "c", "d", "e"))
+    for n in range(4):
+        reference = "2" if n % 2 else None
+        item = Item(f"q{n}", (Turn("user", f"Q{n}"),), "1\u2028x\r\n", reference_answer=reference, rubric=rubric)
+        twice = [
+            GivenVerdict("eva", "human", str(n + 1), created=NEW_YEAR),
+            GivenVerdict("eva", "human", "5", comment="=1"),
+        ]
+        store.add_prepared("s", [prepare(item, twice)])
+    with OpenAIServer(hesitating) as server:
+        run_judge(store, order(server, reask=1, repeats=2), quiet)
+    claim = store.claim_next("s", "ana")
+    prompt = shown_prompt(protocol, claim.item, claim.order)
+    store.save_verdict(claim.token, Submission("3", prompt_hash=prompt.hash))
+    reread_study(store, "s")
+    found = verify_bundle(write(store, tmp_path / "study.zip"))
+    assert found["problems"] == []
+    assert {call["usage"].get("reask") for call in store.calls("s")} == {None, 1}
 
 
 def test_any_changed_file_is_found_by_its_checksum(bundle: Path) -> None:
