@@ -6,7 +6,7 @@ not, fitting anyway returns numbers that depend on when the solver stopped. A ti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -160,40 +160,22 @@ def rank_models(
 ) -> BradleyTerry:
     """Return strengths and rank intervals; prompts (clusters), not verdicts, are what is resampled."""
     units, drawn = _count_wins(games, clusters), sampling or Sampling(resamples=1000)
-    found = _fit(units.total, pseudo_game, drawn, Estimate(None, n=units.n, clusters=units.clusters))
-    if found.why is not None:
-        return found
-    theta = np.array([made.value for made in found.strengths], dtype=np.float64)
-    replicates = _replicate(units, pseudo_game, drawn)
-    strengths = tuple(_describe(theta, replicates, model, units, drawn) for model in range(games.models))
-    return replace(found, strengths=strengths, ranks=_rank_intervals(replicates, drawn))
-
-
-def fit_models(games: Games, why: str) -> BradleyTerry:
-    """Return strengths without intervals, and why there are none; for more models than can be resampled."""
-    one, two = np.asarray(games.first, dtype=np.int64), np.asarray(games.second, dtype=np.int64)
-    result = np.asarray(games.result, dtype=np.float64)
-    seen = np.isfinite(result) & (one != two)
-    wins = np.zeros((games.models, games.models))
-    np.add.at(wins, (one[seen], two[seen]), result[seen])
-    np.add.at(wins, (two[seen], one[seen]), 1.0 - result[seen])
-    return _fit(wins, 0.0, Sampling(resamples=0), Estimate(None, n=int(seen.sum()), why=why))
-
-
-def _fit(wins: FloatArray, pseudo_game: float, sampling: Sampling, bare: Estimate) -> BradleyTerry:
-    """Return strengths that have no interval yet, or why there is no maximum; `bare` is what is known of each."""
-    components, models = find_components(wins), wins.shape[0]
-    unranked = (None,) * models
+    wins = units.total
+    components = find_components(wins)
+    models = games.models
     if len(components) > 1 and pseudo_game <= 0:
         why = f"no maximum: the models fall into {len(components)} groups not joined by wins in both directions"
+        none = Estimate(None, n=units.n, clusters=units.clusters, why=why)
         empty = np.full((models, models), np.nan)
-        none = (replace(bare, why=why),) * models
-        return BradleyTerry(none, unranked, empty, empty, components, pseudo_game, sampling, why)
+        return BradleyTerry((none,) * models, (None,) * models, empty, empty, components, pseudo_game, drawn, why)
     theta = fit_strengths(wins, pseudo_game)
-    strengths = tuple(replace(bare, value=float(value)) for value in theta)
+    replicates = _replicate(units, pseudo_game, drawn)
+    strengths = tuple(_describe(theta, replicates, model, units, drawn) for model in range(models))
     covariance = np.asarray(np.linalg.pinv(_information(theta, wins + wins.T, pseudo_game), hermitian=True), np.float64)
     chance = expit(theta[:, None] - theta[None, :])
-    return BradleyTerry(strengths, unranked, chance, covariance, components, pseudo_game, sampling)
+    return BradleyTerry(
+        strengths, _rank_intervals(replicates, drawn), chance, covariance, components, pseudo_game, drawn
+    )
 
 
 def _replicate(units: Units, pseudo_game: float, sampling: Sampling) -> FloatArray:
@@ -276,3 +258,24 @@ def correlate_rankings(
     why = "fewer than three models, or strengths that have no maximum"
     units = units_of_rows(rows, int(owner.size), clustered=True)
     return estimate(units, Statistic(compute, "percentile", why, (-1.0, 1.0)), sampling or Sampling(resamples=1000))
+
+
+def fit_models(games: Games, why: str) -> BradleyTerry:
+    """Return strengths without intervals, and why there are none; for more models than can be resampled."""
+    one, two = np.asarray(games.first, dtype=np.int64), np.asarray(games.second, dtype=np.int64)
+    result = np.asarray(games.result, dtype=np.float64)
+    seen = np.isfinite(result) & (one != two)
+    models = games.models
+    wins = np.zeros((models, models))
+    np.add.at(wins, (one[seen], two[seen]), result[seen])
+    np.add.at(wins, (two[seen], one[seen]), 1.0 - result[seen])
+    components, theta = find_components(wins), fit_strengths(wins)
+    chance = expit(theta[:, None] - theta[None, :])
+    unranked = (None,) * models
+    if len(components) > 1:
+        groups = f"the models fall into {len(components)} groups not joined by wins in both directions"
+        none = Estimate(None, n=int(seen.sum()), why=f"no maximum: {groups}")
+        return BradleyTerry((none,) * models, unranked, chance, chance, components, 0.0, Sampling(0), none.why)
+    strengths = tuple(Estimate(float(value), n=int(seen.sum()), why=why) for value in theta)
+    covariance = np.asarray(np.linalg.pinv(_information(theta, wins + wins.T, 0.0), hermitian=True), np.float64)
+    return BradleyTerry(strengths, unranked, chance, covariance, components, 0.0, Sampling(0))

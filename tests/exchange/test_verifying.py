@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from conftest import PREFERENCE
 from judging_study import GOOD, order, quiet
 from openai_server import Answer, OpenAIServer, Seen, completion
 
@@ -22,13 +21,14 @@ from exchange.exporting import COLUMNS
 from exchange.judging import reread_study, run_judge
 from exchange.verifying import verify_bundle
 from judge.domain import GivenVerdict, InputError, Item, Rubric, Study, Turn
-from judge.protocol import find_protocol
+from judge.protocol import find_protocol, load_protocol
 from storage.imports import prepare
 from storage.store import Store
 from storage.verdicts import Submission
 from ui.sheet import shown_prompt
 
 LABELS = ("A", "tie", "B")
+PREFERENCE = load_protocol(Path(__file__).parents[1] / "judge" / "protocols" / "preference-3way.md").version
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 
 
