@@ -15,6 +15,7 @@ from agreement.pairs import top_share
 from exchange.panel import Panel
 
 MOST_NAMED = 5
+TOO_FEW = 10  # items, below which that alone is enough to know
 KINDS = {
     "items": f"fewer than {FEW_ITEMS} items",
     "clusters": f"fewer than {FEW_CLUSTERS} clusters",
@@ -42,6 +43,8 @@ class Subject:
         """Yield each kind of weakness with what shows it."""
         if self.n < FEW_ITEMS:
             yield "items", str(self.n)
+        if self.n < TOO_FEW:
+            return
         if self.clusters is not None and self.clusters < FEW_CLUSTERS:
             yield "clusters", str(self.clusters)
         if self.share is not None and self.share > SKEWED_SHARE and self.n < SKEWED_ITEMS:
