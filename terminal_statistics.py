@@ -135,6 +135,8 @@ def plan(
     ] = 0.6,
     cluster_size: Annotated[float, typer.Option(help="Items that belong together, such as one prompt's.", min=1)] = 1,
     cluster_correlation: Annotated[float, typer.Option(help="How much alike those are.", min=0, max=1)] = 0,
+    levels: Levels = "full",
+    combine: Combine = "strict",
     as_json: AsJson = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
 ) -> None:
@@ -142,7 +144,9 @@ def plan(
 
     Example: `python app.py plan --kappa 0.6 --width 0.1`
     """
-    from exchange.planning import Wishes, plan_from_pilot, plan_without_pilot, tell_plan
+    from exchange.panel import Options
+    from exchange.plan_told import tell_plan
+    from exchange.planning import Wishes, plan_from_pilot, plan_without_pilot
 
     wishes = Wishes(
         *(width, kappa, labels, annotators, judge, human, epsilon, power, seed),
@@ -156,7 +160,7 @@ def plan(
         value = plan_without_pilot(wishes)
     else:
         with clear_errors(), opened(database) as store:
-            value = plan_from_pilot(store, study, wishes)
+            value = plan_from_pilot(store, study, wishes, Options(levels, combine))
     write(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n" if as_json else tell_plan(value))
 
 
@@ -164,7 +168,7 @@ def verify(
     bundle: Annotated[Path, typer.Argument(metavar="STUDY.ZIP", help="A bundle that `bundle` wrote.")],
     as_json: AsJson = False,
 ) -> None:
-    """Check a bundle: every checksum, and every number computed again from its verdicts.
+    """Check a bundle: every checksum, and all that follows from its items, calls and verdicts made again.
 
     Exit status 1 when anything differs.
     """

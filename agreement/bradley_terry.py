@@ -258,3 +258,24 @@ def correlate_rankings(
     why = "fewer than three models, or strengths that have no maximum"
     units = units_of_rows(rows, int(owner.size), clustered=True)
     return estimate(units, Statistic(compute, "percentile", why, (-1.0, 1.0)), sampling or Sampling(resamples=1000))
+
+
+def fit_models(games: Games, why: str) -> BradleyTerry:
+    """Return strengths without intervals, and why there are none; for more models than can be resampled."""
+    one, two = np.asarray(games.first, dtype=np.int64), np.asarray(games.second, dtype=np.int64)
+    result = np.asarray(games.result, dtype=np.float64)
+    seen = np.isfinite(result) & (one != two)
+    models = games.models
+    wins = np.zeros((models, models))
+    np.add.at(wins, (one[seen], two[seen]), result[seen])
+    np.add.at(wins, (two[seen], one[seen]), 1.0 - result[seen])
+    components, theta = find_components(wins), fit_strengths(wins)
+    chance = expit(theta[:, None] - theta[None, :])
+    unranked = (None,) * models
+    if len(components) > 1:
+        groups = f"the models fall into {len(components)} groups not joined by wins in both directions"
+        none = Estimate(None, n=int(seen.sum()), why=f"no maximum: {groups}")
+        return BradleyTerry((none,) * models, unranked, chance, chance, components, 0.0, Sampling(0), none.why)
+    strengths = tuple(Estimate(float(value), n=int(seen.sum()), why=why) for value in theta)
+    covariance = np.asarray(np.linalg.pinv(_information(theta, wins + wins.T, 0.0), hermitian=True), np.float64)
+    return BradleyTerry(strengths, unranked, chance, covariance, components, 0.0, Sampling(0))

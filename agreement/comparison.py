@@ -153,4 +153,6 @@ def wilson(made: Estimate, level: float) -> Estimate:
     n, p = made.n, made.value
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * float(np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)))
-    return replace(made, low=max(0.0, centre - half), high=min(1.0, centre + half), method="wilson", why=None)
+    # At 0 and at 1 an end is the value itself, which rounding would miss by the last digit.
+    low, high = min(max(0.0, centre - half), p), max(min(1.0, centre + half), p)
+    return replace(made, low=low, high=high, method="wilson", why=None)

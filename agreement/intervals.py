@@ -21,6 +21,7 @@ from agreement.categories import BoolArray, FloatArray, IntArray
 from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, Estimate, list_warnings, undefined
 
 Method = Literal["bca", "percentile"]
+UNDEFINED_RESAMPLES = "it is defined in only"
 BLOCK = 2_000_000  # numbers held at once while resampling
 MOST_DISTINCT = 10_000  # distinct units beyond which the jackknife says the same as a bootstrap, and far sooner
 
@@ -240,7 +241,7 @@ def interval_from_replicates(
     finite = replicates[np.isfinite(replicates)]
     warnings: tuple[str, ...] = ()
     if finite.size < DEFINED_RESAMPLES * replicates.size or finite.size == 0:
-        return Estimate(value, why=f"it is defined in only {finite.size} of {replicates.size} resamples")
+        return Estimate(value, why=f"{UNDEFINED_RESAMPLES} {finite.size} of {replicates.size} resamples")
     if finite.size < replicates.size:
         warnings = (f"{replicates.size - finite.size} of {replicates.size} resamples are undefined and left out",)
     slack = 1e-12 * max(1.0, abs(value))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from agreement.categories import FloatArray
+from agreement.categories import FloatArray, IntArray
 from agreement.pairs import kappa_standard_error
 from judge.domain import InputError
 
@@ -37,6 +38,54 @@ def items_for_kappa(
     if not math.isfinite(spread) or spread == 0:
         return None
     return math.ceil(effect * (_z(level) * spread / half_width) ** 2 - 1e-9)
+
+
+def items_for_mean(spread: float, half_width: float, level: float = 0.95, effect: float = 1.0) -> int:
+    """Return the items needed to know a mean score to within ± half_width, from the scores' standard deviation."""
+    _check_width(half_width)
+    return math.ceil(effect * (_z(level) * spread / half_width) ** 2 - 1e-9)
+
+
+def items_for_correlation(r: float, half_width: float, level: float = 0.95, effect: float = 1.0) -> int:
+    """Return the items needed to know Pearson's r to within ± half_width (Bonett and Wright 2000)."""
+    _check_width(half_width)
+    return math.ceil(effect * ((1.0 - r**2) ** 2 * (_z(level) / half_width) ** 2 + 3.0) - 1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How much agreement of people with a judge varies from item to item, and from person to person on one item."""
+
+    between: float
+    within: float
+
+    def items(self, annotators: int, half_width: float, level: float = 0.95, effect: float = 1.0) -> int:
+        """Return the items needed to know that agreement to within ± half_width with so many people on each."""
+        _check_width(half_width)
+        variance = self.between + self.within / annotators
+        return math.ceil(effect * variance * (_z(level) / half_width) ** 2 - 1e-9)
+
+
+def spread_of(people: IntArray, judge: IntArray) -> Spread | None:
+    """Return the spread in a pilot's codes (items x people, items), by a one-way analysis of variance."""
+    seen = (people >= 0) & (judge >= 0)[:, None]
+    right = ((people == judge[:, None]) & seen).sum(axis=1)
+    many = seen.sum(axis=1)
+    right, many = right[many > 0], many[many > 0]
+    if many.size < 2 or many.sum() == many.size:
+        return None
+    share = right / many
+    within = float((many * share * (1.0 - share)).sum() / (many - 1).sum())
+    between = float(np.var(share, ddof=1)) - within * float((1.0 / many).mean())
+    return Spread(max(between, 0.0), within)
+
+
+def expected_spread(human: float, judge: float, labels: int) -> Spread:
+    """Return the spread where everyone hits the truth independently, and otherwise gives one of the other labels."""
+    chances = human, (1.0 - human) / (labels - 1)  # that a person says what the judge says: it is right, or wrong
+    between = judge * (1.0 - judge) * (chances[0] - chances[1]) ** 2
+    within = judge * chances[0] * (1.0 - chances[0]) + (1.0 - judge) * chances[1] * (1.0 - chances[1])
+    return Spread(between, within)
 
 
 def table_with_kappa(shares: ArrayLike, kappa: float) -> FloatArray:

@@ -22,6 +22,14 @@ class Power:
 
 
 @dataclass(frozen=True, slots=True)
+class Trials:
+    """How many studies of each size are simulated, and by which seed."""
+
+    count: int = 200
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Expected:
     """What is expected without a pilot: how often a person and the judge hit the truth, on so many labels."""
 
@@ -35,27 +43,34 @@ def simulate_from_pilot(
     raters: tuple[ArrayLike, ArrayLike],
     measure: Measure,
     epsilon: float,
-    trials: int = 200,
-    seed: int = 0,
+    annotators: int | None = None,
+    trials: Trials | None = None,
 ) -> list[Power]:
-    """Return the power at growing sizes, drawing items from a pilot's humans (N x R) and judge (N); NaN is missing."""
+    """Return the power at growing sizes, drawing items from a pilot's humans (N x R) and judge (N); NaN is missing.
+
+    With fewer annotators than the pilot has, each simulated study draws its own of them.
+    """
     humans, judge = (np.asarray(side, dtype=np.float64) for side in raters)
     useful = (np.isfinite(humans).sum(axis=1) >= 2) & np.isfinite(judge)
     humans, judge = humans[useful], judge[useful]
     if not useful.any():
         return []
-    rng = np.random.default_rng(seed)
+    drawn = trials or Trials()
+    rng = np.random.default_rng(drawn.seed)
 
     def draw(items: int) -> tuple[FloatArray, FloatArray]:
         at = rng.integers(0, judge.size, items)
-        return humans[at], judge[at]
+        if annotators is None or annotators >= humans.shape[1]:
+            return humans[at], judge[at]
+        return humans[at][:, rng.permutation(humans.shape[1])[:annotators]], judge[at]
 
-    return [_share(items, [draw(items) for _ in range(trials)], measure, epsilon) for items in SIZES]
+    return [_share(items, [draw(items) for _ in range(drawn.count)], measure, epsilon) for items in SIZES]
 
 
-def simulate_from_expectation(expected: Expected, epsilon: float, trials: int = 200, seed: int = 0) -> list[Power]:
+def simulate_from_expectation(expected: Expected, epsilon: float, trials: Trials | None = None) -> list[Power]:
     """Return the power at growing sizes: everyone hits the truth independently, else labels at random."""
-    rng = np.random.default_rng(seed)
+    drawn = trials or Trials()
+    rng = np.random.default_rng(drawn.seed)
 
     def draw(items: int) -> tuple[FloatArray, FloatArray]:
         truth = rng.integers(0, expected.labels, (items, 1))
@@ -66,7 +81,7 @@ def simulate_from_expectation(expected: Expected, epsilon: float, trials: int = 
         said = np.where(right, truth, wrong).astype(np.float64)
         return said[:, :-1], said[:, -1]
 
-    return [_share(items, [draw(items) for _ in range(trials)], "match", epsilon) for items in SIZES]
+    return [_share(items, [draw(items) for _ in range(drawn.count)], "match", epsilon) for items in SIZES]
 
 
 def _share(items: int, drawn: list[tuple[FloatArray, FloatArray]], measure: Measure, epsilon: float) -> Power:

@@ -7,7 +7,7 @@ chosen are known. Items chosen because the judge was in doubt, without known cha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -144,7 +144,10 @@ def correct_mean(sample: Sample, selection: Selection = "random", level: float =
         if chance is not None:
             parts = parts + lam * (judge - centre) / base.size
         variance, freedom = _combine(parts, spread if lam else spread[:0], owner)
-        return _interval(middle + lam * centre, variance, freedom, n, level), variance
+        made = _interval(middle + lam * centre, variance, freedom, n, level)
+        if owner is not None:
+            made = replace(made, clusters=freedom + 1, warnings=list_warnings(n, freedom + 1))
+        return made, variance
 
     corrected, variance = estimate(weight)
     alone, variance_alone = estimate(0.0)

@@ -16,6 +16,8 @@ from exchange.findings import estimates
 from exchange.panel import Panel
 from storage.ratings import STATUSES
 
+UNPAIRED = "half the difference between the means of all verdicts in order AB and of all in order BA"
+NOT_INDEPENDENT = "several verdicts are of one item or cluster, so they are not independent: read the interval"
 LEAST_SHARE_OF_AN_ORDER = 0.25  # both orders at least so often, for sides to count as drawn at random
 
 
@@ -45,13 +47,15 @@ def describe_rater(panel: Panel, place: int) -> dict[str, Any]:
 def describe_position(panel: Panel, place: int) -> dict[str, Any]:
     """Return how often the response shown first wins with a rater: one estimator for people and judges."""
     found = measure_position(panel, place)
+    untested = found.rate.why if found.rate.value is None else NOT_INDEPENDENT
     return {
         "first_position_rate": found.rate.as_dict(),
-        "order_effect": found.order_effect.as_dict(),
+        "order_effect": {**found.order_effect.as_dict(), "note": UNPAIRED},
         "decided": found.decided,
         "ties": found.ties,
         "missing": found.missing,
         "p": found.p,
+        "p_why": untested if found.p is None else None,
     }
 
 
@@ -97,6 +101,15 @@ def _both_times(panel: Panel, place: int) -> tuple[IntArray, IntArray]:
     items = ratings.item[rows[order[chosen]]]
     first[items], again[items] = ratings.code[rows[order[chosen - 1]]], ratings.code[rows[order[chosen]]]
     return first, again
+
+
+def count_later_labels(panel: Panel, place: int) -> int:
+    """Return how often a judge was asked the same several times, and only a later answer has a label."""
+    ratings, rows = panel.ratings, panel.rows[place]
+    asked = ratings.item[rows] * 2 + np.maximum(ratings.order[rows], 0)
+    first = np.unique(asked, return_index=True)[1]
+    silent = asked[first][ratings.code[rows[first]] < 0]
+    return int(np.isin(silent, asked[ratings.code[rows] >= 0]).sum())
 
 
 def describe_pace(panel: Panel, place: int) -> dict[str, Any]:

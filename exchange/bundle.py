@@ -1,7 +1,8 @@
 """A study in one zip file: everything that is needed to check it or to go on with it elsewhere.
 
-The same study gives the same bytes: entries carry a fixed time and intervals a fixed seed. `verify` computes every
-number of the report again from the verdicts that lie beside it.
+The same study gives the same bytes: entries carry a fixed time and intervals a fixed seed. `verify` makes everything
+again that follows from the items, calls and verdicts. What nothing else in the bundle tells of, such as the settings
+and the trail, is held by the seal of `study.json`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import IO, Any
@@ -17,7 +18,7 @@ from typing import IO, Any
 from exchange.agreeing import agree
 from exchange.exporting import codebook, csv_lines, interchange_lines, long_rows
 from exchange.report import write_report
-from judge.domain import ORDERS, Study
+from judge.domain import ORDERS, Study, content_hash
 from judge.protocol import Protocol, load_version
 from judge.render import render
 from storage.codec import encode, item_from_json
@@ -33,10 +34,9 @@ def write_bundle(store: Store, name: str, target: IO[bytes]) -> dict[str, str]:
     protocol = load_version(study.protocol)
     found = agree(store, name)
     files: dict[str, Iterable[str]] = {
-        "study.json": [_described(study)],
         **{f"protocols/{each.name}.md": [each.source] for each in _with_twin(protocol)},
         "items.jsonl": interchange_lines(store, name),
-        "prompts.jsonl": _prompts(store, name, protocol),
+        "prompts.jsonl": prompt_lines((body for body, _ in store.records(name)), protocol),
         "calls.jsonl": map(_line, store.calls(name)),
         "verdicts.jsonl": map(_line, store.all_verdicts(name)),
         "verdicts.csv": csv_lines(long_rows(store, name)),
@@ -50,6 +50,7 @@ def write_bundle(store: Store, name: str, target: IO[bytes]) -> dict[str, str]:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, pieces in files.items():
             sums[path] = _write(archive, path, pieces)
+        sums["study.json"] = _write(archive, "study.json", [sealed(_described(study), sums)])
         listed = "".join(f"{digest}  {path}\n" for path, digest in sums.items())
         _write(archive, "SHA256SUMS", [listed])
     return sums
@@ -73,10 +74,21 @@ def _with_twin(protocol: Protocol) -> Iterator[Protocol]:
         yield protocol.without_reference
 
 
-def _described(study: Study) -> str:
+def _described(study: Study) -> dict[str, Any]:
     value = {key: found for key, found in asdict(study).items() if key != "protocol"}
     value["protocol"] = {"name": study.protocol.name, "hash": study.protocol.hash}
     value["versions"] = {"accord": _version("accord"), **{name: _version(name) for name in _PACKAGES}}
+    return value
+
+
+def sealed(described: dict[str, Any], sums: Mapping[str, str]) -> str:
+    """Return `study.json`: what is said of the study, and a hash of it together with every other file's sum."""
+    listed = [f"{digest}  {path}" for path, digest in sorted(sums.items())]
+    seal = content_hash("bundle", _indented(described), *listed)
+    return _indented({**described, "seal": seal})
+
+
+def _indented(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1, default=_plain) + "\n"
 
 
@@ -87,8 +99,9 @@ def _version(package: str) -> str:
         return "unknown"
 
 
-def _prompts(store: Store, name: str, protocol: Protocol) -> Iterator[str]:
-    for body, _ in store.records(name):
+def prompt_lines(bodies: Iterable[str], protocol: Protocol) -> Iterator[str]:
+    """Yield every prompt that items (as JSON texts) give, with its hashes, one a line."""
+    for body in bodies:
         item = item_from_json(json.loads(body))
         for order in ORDERS if protocol.kind == "pairwise" else ORDERS[:1]:
             prompt = render(protocol, item, order)

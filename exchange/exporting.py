@@ -9,8 +9,11 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 from exchange.formulas import neutralised
+from judge.domain import GivenVerdict
 from storage.codec import encode, verdict_to_json
 from storage.store import Store
+
+StoredRecord = tuple[str, list[GivenVerdict]]  # an item's JSON text with its current verdicts
 
 COLUMNS: dict[str, str] = {
     "study": "The study's name.",
@@ -45,7 +48,12 @@ _FLAGS = {"repeat", "after_reveal"}
 
 def interchange_lines(store: Store, study: str) -> Iterator[str]:
     """Yield the study in the interchange format, one item a line, in the order of the import."""
-    for body, given in store.records(study):
+    return lines_of(store.records(study))
+
+
+def lines_of(records: Iterable[StoredRecord]) -> Iterator[str]:
+    """Yield stored items with their current verdicts in the interchange format."""
+    for body, given in records:
         if not given:
             yield body + "\n"
             continue
@@ -56,7 +64,12 @@ def interchange_lines(store: Store, study: str) -> Iterator[str]:
 
 def long_rows(store: Store, study: str) -> Iterator[dict[str, Any]]:
     """Yield one row a verdict, with what is known of its item."""
-    for body, given in store.records(study):
+    return rows_of(study, store.records(study))
+
+
+def rows_of(study: str, records: Iterable[StoredRecord]) -> Iterator[dict[str, Any]]:
+    """Yield one row a verdict of stored items, with what is known of the item."""
+    for body, given in records:
         item = json.loads(body)
         about = {
             "study": study,

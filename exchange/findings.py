@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from agreement.categories import Categories, FloatArray, IntArray
-from agreement.comparison import Comparison, compare
+from agreement.comparison import ONE_CATEGORY, Comparison, compare
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling
 from agreement.pairs import ChiSquared, describe_confusion, kappa_standard_error
@@ -55,12 +55,14 @@ def describe_table(counts: list[list[int]], categories: Categories, sampling: Sa
     table = np.asarray(counts, dtype=np.int64)
     found = describe_confusion(table)
     reference = score_against_reference(table, sampling)
+    spread = number(kappa_standard_error(table, categories.weights("nominal")))
     return {
         "row_shares": numbers(found.row_shares),
         "residuals": numbers(found.residuals),
         "symmetry": chi_squared(found.symmetry),
         "homogeneity": chi_squared(found.homogeneity),
-        "kappa_standard_error": number(kappa_standard_error(table, categories.weights("nominal"))),
+        "kappa_standard_error": spread,
+        "kappa_standard_error_why": ONE_CATEGORY if spread is None else None,
         **{name: made.as_dict() for name, made in reference.items()},
     }
 

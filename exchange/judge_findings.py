@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agreement.alt_test import Measure, run_alt_test, run_by_domain
+from agreement.alt_test import LEAST_ITEMS, Measure, run_alt_test, run_by_domain
 from agreement.categories import Categories, FloatArray, IntArray
 from agreement.ceiling import Ceiling, compare_with_ceilings, score_ceiling
 from agreement.combine import joint_agreement
@@ -26,7 +26,7 @@ from agreement.pooling import correlate_systems, correlate_within_prompts
 from agreement.position import measure_swaps
 from agreement.prediction_powered import PredictionPowered, Sample, correct_mean, rogan_gladen
 from agreement.ranking_accuracy import measure_ranking_accuracy
-from exchange.annotators import describe_position
+from exchange.annotators import count_later_labels, describe_position
 from exchange.findings import compare_codes, describe_table, estimates, none_of
 from exchange.panel import BLANK_COUNTS, Panel
 from exchange.policies import list_policies
@@ -36,6 +36,8 @@ MOST_DOMAINS = 20
 UNTAGGED = "no tag"
 ONE_ORDER = "the judge was asked in one order only"
 NO_HUMANS = "no person has given a verdict"
+PAIRED = "the mean of half the difference between the two orders, on items that have both"
+FEW_IN_DOMAIN = f"no person has {LEAST_ITEMS} items of it in common with the judge and another person"
 NO_PAIR = "the protocol shows one response at a time"
 
 
@@ -131,11 +133,13 @@ def describe_swaps(panel: Panel, judge: int) -> dict[str, Any]:
         "n": found.n,
         "left_out": found.left_out,
         **estimates(known),
+        "order_effect": {**known["order_effect"].as_dict(), "note": PAIRED},
         "hard_first": found.hard_first,
         "hard_second": found.hard_second,
         "soft_first": found.soft_first,
         "soft_second": found.soft_second,
         "p": found.p,
+        "p_why": None if found.p is not None else known["fairness"].why,
         "joint": joint.as_dict(),
         **estimates(right),
     }
@@ -238,7 +242,10 @@ def describe_alt_test(panel: Panel, judge: int) -> dict[str, Any]:
         "annotators": annotators,
         "curve": [{"epsilon": at, "winning_rate": rate} for at, rate in found.curve],
         "measure": measure,
-        "domains": [{"domain": name, "winning_rate": rate} for name, rate in rates.items()],
+        "domains": [
+            {"domain": name, "winning_rate": rate, "why": FEW_IN_DOMAIN if rate is None else None}
+            for name, rate in rates.items()
+        ],
         "warnings": list(found.warnings),
         "why": found.why,
     }
@@ -312,6 +319,8 @@ def describe_left_out(panel: Panel, judge: int, against: dict[str, Any]) -> dict
         **counted,
         "items": silent,
         "bounds": None if bounds is None else list(bounds),
+        "bounds_why": None if bounds is not None else against["exact"]["why"],
+        "later_label": count_later_labels(panel, judge),
         "by_rule": dict(panel.combined[judge].left_out),
     }
 

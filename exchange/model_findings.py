@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agreement.bradley_terry import BradleyTerry, Games, correlate_rankings, rank_models
+from agreement.bradley_terry import BradleyTerry, Games, correlate_rankings, fit_models, rank_models
 from agreement.categories import BoolArray, FloatArray, IntArray
 from agreement.davidson import fit_davidson
 from agreement.estimate import Estimate, undefined
@@ -24,11 +24,12 @@ from agreement.wildbench import (
     wb_score,
 )
 from exchange.findings import number, numbers
-from exchange.judge_findings import correct
+from exchange.judge_findings import NO_PAIR, correct
 from exchange.panel import Panel
 
 MOST_NUMBERS = 20_000_000
 MOST_RANKED = 60  # models that are ranked with intervals; more would take minutes
+UNSURE = f"strengths of more than {MOST_RANKED} models are fitted without intervals, which would take too long"
 RANK_RESAMPLES = 1000
 MOST_BASELINES = 20
 
@@ -134,12 +135,12 @@ class Part:
         return np.where(self.played, np.where(first, values, -values), np.nan)
 
 
-def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | None) -> dict[str, Any]:
+def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | str) -> dict[str, Any]:
     values = part.own(panel, voice.rewards(panel, panel.options.length_k))
     mean = estimate_mean(values, panel.sampling, panel.cluster)
     tasks = _by_task(panel, values)
     if panel.kind == "direct":
-        none = undefined("the protocol shows one response at a time").as_dict()
+        none = undefined(NO_PAIR).as_dict()
         named = dict.fromkeys(("wb_reward", "win_rate", "bradley_terry"), none)
         return {
             "n": mean.n,
@@ -223,9 +224,9 @@ def _without_empty(panel: Panel, part: Part, values: FloatArray) -> dict[str, An
     return {"empty_responses": int(empty.sum()), "without_empty": rest.as_dict()}
 
 
-def _strength(ranking: BradleyTerry | None, place: int) -> dict[str, Any]:
-    if ranking is None:
-        return undefined(f"no two models met with a verdict, or there are more than {MOST_RANKED}").as_dict()
+def _strength(ranking: BradleyTerry | str, place: int) -> dict[str, Any]:
+    if isinstance(ranking, str):
+        return undefined(ranking).as_dict()
     rank = ranking.ranks[place]
     elo = ranking.elo()[place]
     return {**ranking.strengths[place].as_dict(), "rank": None if rank is None else list(rank), "elo": elo.as_dict()}
@@ -237,30 +238,32 @@ def _games(sides: tuple[IntArray, IntArray], codes: IntArray, panel: Panel, mode
     return Games(sides[0][kept], sides[1][kept], values[kept], models), kept
 
 
-def _rank(panel: Panel, sides: tuple[IntArray, IntArray], codes: IntArray, models: int) -> BradleyTerry | None:
-    if panel.kind == "direct" or not 2 <= models <= MOST_RANKED:
-        return None
+def _rank(panel: Panel, sides: tuple[IntArray, IntArray], codes: IntArray, models: int) -> BradleyTerry | str:
+    """Return the models' strengths, or why there can be none."""
+    if panel.kind == "direct":
+        return NO_PAIR
+    if models < 2:
+        return "only one model is named"
     games, kept = _games(sides, codes, panel, models)
     if kept.size == 0:
-        return None
+        return "no two models met on an item with a verdict"
+    if models > MOST_RANKED:
+        return fit_models(games, UNSURE)
     sampling = Sampling(min(panel.options.resamples, RANK_RESAMPLES), panel.options.seed)
     cluster = None if panel.cluster is None else panel.cluster[kept]
     return rank_models(games, 0.0, sampling, cluster)
 
 
-def _ranking_json(found: BradleyTerry | None, names: list[str]) -> dict[str, Any]:
-    if found is None:
-        return {
-            "win_probability": [],
-            "components": [],
-            "ties": "half a win each",
-            "why": "no two models met with a verdict",
-        }
+def _ranking_json(found: BradleyTerry | str, names: list[str]) -> dict[str, Any]:
+    ties = {"ties": "half a win each"}
+    if isinstance(found, str):
+        return {"win_probability": [], "components": [], **ties, "why": found, "without_intervals": None}
     return {
         "win_probability": numbers(found.win_probability),
         "components": [[names[model] for model in group] for group in found.components],
-        "ties": "half a win each",
+        **ties,
         "why": found.why,
+        "without_intervals": UNSURE if len(names) > MOST_RANKED and not found.why else None,
     }
 
 

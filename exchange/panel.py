@@ -50,22 +50,6 @@ class Options:
         value["filters"] = {name: _plain(found) for name, found in chosen.items() if found != usual[name]}
         return value
 
-    @classmethod
-    def from_dict(cls, value: dict[str, Any]) -> Options:
-        """Return the rules that an `agreement.json` names."""
-        from datetime import datetime
-
-        rules = dict(value["options"])
-        chosen: dict[str, Any] = {
-            name: datetime.fromisoformat(found)
-            if name in ("since", "until")
-            else tuple(found)
-            if isinstance(found, list)
-            else found
-            for name, found in rules.pop("filters").items()
-        }
-        return cls(**rules, seed=value["seed"], resamples=value["resamples"], filters=Filters(**chosen))
-
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
@@ -229,13 +213,19 @@ class Panel:
             return facts.cluster.codes
         if wanted in PROMPT_FIELDS:
             return facts.question.codes
+        codes = self._field_codes(wanted)
+        if self.size and (codes < 0).all():
+            what = "tag" if wanted.startswith("tag:") else "field"
+            raise InputError(f"--cluster {wanted}: no item has such a {what}; try item, prompt, tag:NAME or a field")
+        return codes
+
+    def _field_codes(self, wanted: str) -> IntArray:
+        facts = self.ratings.facts
         if wanted in ("model_a", "model_b"):
             return facts.model_a.codes if wanted == "model_a" else facts.model_b.codes
         if wanted.startswith("tag:"):
             return _code([_find_tag(tags, wanted[4:]) for tags in facts.tags.names])[facts.tags.codes]
         values = self.field_of(wanted)
-        if self.size and all(value is None for value in values):
-            raise InputError(f"--cluster {wanted}: no item has such a field; try item, prompt, tag:NAME or a field")
         return _code([None if value is None else json.dumps(value, sort_keys=True) for value in values])
 
     @property

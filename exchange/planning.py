@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from agreement.alt_test import Measure
+from agreement.categories import Categories, FloatArray, IntArray
 from agreement.pairs import cohen_kappa, count_pairs
 from agreement.planning import (
+    Spread,
     design_effect,
+    expected_spread,
+    items_for_correlation,
     items_for_difference,
     items_for_kappa,
+    items_for_mean,
     items_for_share,
     labels_for_prediction_powered,
+    spread_of,
     table_with_kappa,
 )
-from agreement.power import Expected, Power, simulate_from_expectation, simulate_from_pilot
+from agreement.power import Expected, Power, Trials, simulate_from_expectation, simulate_from_pilot
 from exchange.agreeing import make_panel, read_source
 from exchange.panel import Options, Panel
 from judge.domain import InputError
 from storage.store import Store
 
 WIDTHS = (0.1, 0.05, 0.03)
+ANNOTATORS = (2, 3, 5)
+Table = FloatArray | IntArray
+ADVICE = (
+    "More items beat more people per item, unless the human ceiling itself is the question: then at least three people "
+    "on at least 100 items."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,140 +59,188 @@ class Wishes:
     cluster_correlation: float = 0.0  # and how much alike they are
 
     @property
+    def widths(self) -> list[float]:
+        """Return the half-widths that are planned for: the one wanted among the usual ones."""
+        return sorted({self.width, *WIDTHS}, reverse=True)
+
+    @property
     def effect(self) -> float:
         """Return by how much items that belong together raise the number needed."""
         return design_effect(self.cluster_size, self.cluster_correlation)
 
 
-@dataclass(frozen=True, slots=True)
-class Judging:
-    """How judges relate to the people and to each other; None where a pilot cannot tell."""
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """What a plan is made from; None and empty where a pilot cannot tell.
 
+    `tables` are two raters' tables by name, `power` the simulated power by the number of people, `scores` the standard
+    deviation of people's scores where they give scores.
+    """
+
+    source: str
+    categories: Categories
+    tables: Mapping[str, Table]
+    people: int
+    power: dict[int, list[Power]]
+    spread: Spread | None
     discordance: float
     correlation: float | None
+    scores: float | None = None
 
 
 def plan_without_pilot(wishes: Wishes) -> dict[str, Any]:
     """Return the plan from expectations: labels used equally often, raters right independently of each other."""
-    table = table_with_kappa(np.ones(wishes.labels), wishes.kappa)
-    expected = Expected(wishes.annotators, wishes.human, wishes.judge, wishes.labels)
-    simulated = simulate_from_expectation(expected, wishes.epsilon, seed=wishes.seed)
-    tables = [("kappa", wishes.kappa, table, np.eye(wishes.labels))]
-    return _described(wishes, "expectations", tables, simulated, Judging(wishes.discordance, wishes.correlation))
+    power = {
+        many: simulate_from_expectation(
+            Expected(many, wishes.human, wishes.judge, wishes.labels), wishes.epsilon, Trials(seed=wishes.seed)
+        )
+        for many in sorted({*ANNOTATORS, wishes.annotators})
+    }
+    basis = Basis(
+        "expectations",
+        Categories(tuple(map(float, range(wishes.labels)))),
+        {"kappa": table_with_kappa(np.ones(wishes.labels), wishes.kappa)},
+        wishes.annotators,
+        power,
+        expected_spread(wishes.human, wishes.judge, wishes.labels),
+        wishes.discordance,
+        wishes.correlation,
+    )
+    return _described(wishes, basis)
 
 
-def plan_from_pilot(store: Store, study: str, wishes: Wishes) -> dict[str, Any]:
-    """Return the plan from a pilot's own tables and verdicts."""
-    options = Options(seed=wishes.seed)
-    panel = make_panel(read_source(store, study, options), options)
-    tables = list(_pilot_tables(panel))
+def plan_from_pilot(store: Store, study: str, wishes: Wishes, options: Options | None = None) -> dict[str, Any]:
+    """Return the plan from a pilot's own tables and verdicts, under the rules of its statistics."""
+    rules = options or Options()
+    panel = make_panel(read_source(store, study, rules), rules)
+    tables = dict(_pilot_tables(panel))
     if not tables:
         raise InputError(f"study {study!r} has no two raters with a common item: plan without --study")
-    simulated: list[Power] = []
-    if len(panel.humans) >= 2 and panel.judges:
-        ordinal = panel.kind == "direct" or len(panel.categories) > 3
-        values = panel.categories.array if ordinal else np.arange(len(panel.categories), dtype=np.float64)
-        people, judge = panel.codes[:, list(panel.humans)], panel.codes[:, panel.judges[0]]
-        sides = [np.where(side >= 0, values[side], np.nan) for side in (people, judge)]
-        measure: Measure = "rmse" if ordinal else "match"
-        simulated = simulate_from_pilot((sides[0], sides[1]), measure, wishes.epsilon, seed=wishes.seed)
-    return {**_described(wishes, "pilot", tables, simulated, _judging(panel, wishes)), "study": study}
-
-
-def _judging(panel: Panel, wishes: Wishes) -> Judging:
-    """Return what a pilot says of its judges; where it has only one, two are taken to differ as is expected."""
-    people = panel.consensus[0]
-    judges = [panel.codes[:, judge] for judge in panel.judges]
-    discordance, correlation = wishes.discordance, None
-    if len(judges) >= 2 and (common := (people >= 0) & (judges[0] >= 0) & (judges[1] >= 0)).any():
-        discordance = float(np.mean(((judges[0] == people) != (judges[1] == people))[common]))
-    if judges and (common := (people >= 0) & (judges[0] >= 0)).any():
-        values = panel.categories.array
-        pair = values[people[common]], values[judges[0][common]]
-        if min(side.std() for side in pair) > 0:
-            correlation = float(np.corrcoef(*pair)[0, 1])
-    return Judging(discordance, correlation)
-
-
-def _pilot_tables(panel: Panel) -> Any:
-    """Yield name, kappa, table and weights: people with each other, and the judges with their consensus."""
-    weights = panel.categories.weights("nominal")
-    k = len(panel.categories)
-    people = panel.humans[:2]
-    if len(people) == 2:
-        table = count_pairs(panel.codes[:, people[0]], panel.codes[:, people[1]], k)
-        yield "people with each other", _kappa(table, weights), table, weights
-    for judge in panel.judges if panel.humans else ():
-        table = count_pairs(panel.consensus[0], panel.codes[:, judge], k)
-        if table.sum():
-            yield f"{panel.ratings.raters[judge].name} with people", _kappa(table, weights), table, weights
-
-
-def _kappa(table: Any, weights: Any) -> float | None:
-    found = float(cohen_kappa(table, weights))
-    return found if np.isfinite(found) else None
-
-
-def _described(
-    wishes: Wishes, source: str, tables: list[Any], simulated: list[Power], judging: Judging
-) -> dict[str, Any]:
-    widths = sorted({wishes.width, *WIDTHS}, reverse=True)
-    estimates = []
-    for name, kappa, table, weights in tables:
-        share = float(np.trace(np.asarray(table)) / np.sum(table)) if np.sum(table) else 0.5
-        needed = [
-            {
-                "half_width": w,
-                "items": items_for_kappa(table, weights, w, effect=wishes.effect),
-                "items_for_agreement": items_for_share(share, w, effect=wishes.effect),
-            }
-            for w in widths
-        ]
-        estimates.append({"of": name, "kappa": kappa, "agreement": share, "needed": needed})
-    enough = next((one.items for one in simulated if one.passes >= wishes.power), None)
+    discordance, correlation = _compare_judges(panel, wishes)
+    codes = panel.codes[:, list(panel.humans)]
+    spread = spread_of(codes, panel.codes[:, panel.judges[0]]) if panel.judges else None
+    scores = None
+    if panel.kind == "direct" and np.count_nonzero(codes >= 0) > 1:
+        scores = float(panel.categories.array[codes[codes >= 0]].std(ddof=1))
+    power = _pilot_power(panel, wishes)
+    people = len(panel.humans)
+    basis = Basis("pilot", panel.categories, tables, people, power, spread, discordance, correlation, scores)
     return {
-        "source": source,
-        "wishes": asdict(wishes),
-        "kappa": estimates,
-        "alt_test": {
-            "epsilon": wishes.epsilon,
-            "power": [asdict(one) for one in simulated],
-            "items": enough,
-            "why": None if enough else _why_not(simulated),
-        },
-        "two_judges": _two_judges(wishes, judging),
-        "prediction_powered": _prediction_powered(widths, wishes, judging),
-        "design_effect": wishes.effect,
-        "annotators": wishes.annotators,
-        "advice": "More items beat more people per item, unless the human ceiling itself is the question: then at "
-        "least three people on at least 100 items.",
+        **_described(wishes, basis),
+        "study": study,
+        "options": {"levels": rules.levels, "combine": rules.combine},
     }
 
 
-def _two_judges(wishes: Wishes, judging: Judging) -> dict[str, Any]:
-    """Return the items on which a difference between two judges would be seen."""
-    told = {"difference": wishes.difference, "discordance": judging.discordance, "power": wishes.power}
-    if judging.discordance < wishes.difference:
-        why = f"the judges differ in being right on only {judging.discordance:.0%} of the items"
-        return {**told, "items": None, "why": why}
-    items = items_for_difference(wishes.difference, judging.discordance, power=wishes.power, effect=wishes.effect)
-    return {**told, "items": items, "why": None}
+def _pilot_power(panel: Panel, wishes: Wishes) -> dict[int, list[Power]]:
+    """Return the power with as many people as the pilot has, and with fewer of them."""
+    if len(panel.humans) < 2 or not panel.judges:
+        return {}
+    ordinal = panel.kind == "direct" or len(panel.categories) > 3
+    values = panel.categories.array if ordinal else np.arange(len(panel.categories), dtype=np.float64)
+    people, judge = panel.codes[:, list(panel.humans)], panel.codes[:, panel.judges[0]]
+    sides = [np.where(side >= 0, values[side], np.nan) for side in (people, judge)]
+    measure: Measure = "rmse" if ordinal else "match"
+    every = len(panel.humans)
+    return {
+        many: simulate_from_pilot((sides[0], sides[1]), measure, wishes.epsilon, many, Trials(seed=wishes.seed))
+        for many in sorted({every, *(number for number in ANNOTATORS if number < every)})
+    }
 
 
-def _prediction_powered(widths: list[float], wishes: Wishes, judging: Judging) -> dict[str, Any]:
-    """Return the human labels for a win rate near one half, with and without a judge on many more items."""
-    if judging.correlation is None:
-        return {"correlation": None, "needed": [], "why": "it needs a judge and people on the same items"}
-    without = [items_for_share(0.5, width, effect=wishes.effect) for width in widths]
-    needed = [
-        {
-            "half_width": width,
-            "labels_without_judge": n,
-            "labels": labels_for_prediction_powered(n, judging.correlation),
-        }
-        for width, n in zip(widths, without, strict=True)
-    ]
-    return {"correlation": judging.correlation, "needed": needed, "why": None}
+def _compare_judges(panel: Panel, wishes: Wishes) -> tuple[float, float | None]:
+    """Return how often exactly one of two judges is right, and the first one's correlation with the people.
+
+    Where a pilot has only one judge, two are taken to differ as is expected.
+    """
+    people = panel.consensus[0]
+    judges = [panel.codes[:, judge] for judge in panel.judges]
+    discordance = wishes.discordance
+    if len(judges) >= 2 and (common := (people >= 0) & (judges[0] >= 0) & (judges[1] >= 0)).any():
+        discordance = float(np.mean(((judges[0] == people) != (judges[1] == people))[common]))
+    return discordance, _correlate(panel.categories, people, judges[0]) if judges else None
+
+
+def _correlate(categories: Categories, one: IntArray, two: IntArray) -> float | None:
+    common = (one >= 0) & (two >= 0)
+    pair = categories.array[one[common]], categories.array[two[common]]
+    if not common.any() or min(side.std() for side in pair) == 0:
+        return None
+    return float(np.corrcoef(*pair)[0, 1])
+
+
+def _pilot_tables(panel: Panel) -> Iterator[tuple[str, IntArray]]:
+    """Yield name and table: people with each other, and the judges with their consensus."""
+    k = len(panel.categories)
+    people = panel.humans[:2]
+    if len(people) == 2:
+        yield "people with each other", count_pairs(panel.codes[:, people[0]], panel.codes[:, people[1]], k)
+    for judge in panel.judges if panel.humans else ():
+        table = count_pairs(panel.consensus[0], panel.codes[:, judge], k)
+        if table.sum():
+            yield f"{panel.ratings.raters[judge].name} with people", table
+
+
+def _described(wishes: Wishes, basis: Basis) -> dict[str, Any]:
+    test = _alt_test(wishes, basis.power.get(basis.people, []))
+    return {
+        "source": basis.source,
+        "wishes": asdict(wishes),
+        "kappa": [_agreement(wishes, basis, name, table) for name, table in basis.tables.items()],
+        "alt_test": {"epsilon": wishes.epsilon, **test},
+        "by_annotators": _by_annotators(wishes, basis),
+        "two_judges": _two_judges(wishes, basis.discordance),
+        "mean_score": _mean_score(wishes, basis),
+        "prediction_powered": _prediction_powered(wishes, basis),
+        "design_effect": wishes.effect,
+        "annotators": basis.people if basis.source == "pilot" else wishes.annotators,
+        "advice": ADVICE,
+    }
+
+
+def _agreement(wishes: Wishes, basis: Basis, name: str, table: Table) -> dict[str, Any]:
+    """Return what two raters' kappas, agreement and (of scores) correlation are, and the items for every width."""
+    weights = {
+        "kappa": basis.categories.weights("nominal"),
+        "kappa_linear": basis.categories.weights("linear"),
+        "kappa_quadratic": basis.categories.weights("quadratic"),
+    }
+    share = float(np.trace(np.asarray(table)) / np.sum(table)) if np.sum(table) else 0.5
+    found = {key: float(cohen_kappa(table, weight)) for key, weight in weights.items()}
+    known: dict[str, Any] = {"of": name, **{key: one if np.isfinite(one) else None for key, one in found.items()}}
+    known["agreement"] = share
+    if basis.scores is not None:
+        known["correlation"] = _table_correlation(basis.categories.array, table)
+    known["needed"] = [_needs(wishes, table, weights, known, width) for width in wishes.widths]
+    return known
+
+
+def _table_correlation(values: FloatArray, table: Table) -> float | None:
+    one, two = (np.repeat(at, table.astype(np.int64).ravel()) for at in np.indices(table.shape).reshape(2, -1))
+    return _correlate(Categories(tuple(values.tolist())), one, two)
+
+
+def _needs(
+    wishes: Wishes, table: Table, weights: dict[str, FloatArray], known: dict[str, Any], width: float
+) -> dict[str, Any]:
+    effect = wishes.effect
+    items = {name: items_for_kappa(table, weight, width, effect=effect) for name, weight in weights.items()}
+    need: dict[str, Any] = {
+        "half_width": width,
+        "items": items["kappa"],
+        "items_for_kappa_linear": items["kappa_linear"],
+        "items_for_kappa_quadratic": items["kappa_quadratic"],
+        "items_for_agreement": items_for_share(known["agreement"], width, effect=effect),
+    }
+    if known.get("correlation") is not None:
+        need["items_for_correlation"] = items_for_correlation(known["correlation"], width, effect=effect)
+    return need
+
+
+def _alt_test(wishes: Wishes, simulated: list[Power]) -> dict[str, Any]:
+    enough = next((one.items for one in simulated if one.passes >= wishes.power), None)
+    power = [asdict(one) for one in simulated]
+    return {"power": power, "items": enough, "why": None if enough else _why_not(simulated)}
 
 
 def _why_not(simulated: list[Power]) -> str:
@@ -188,43 +249,51 @@ def _why_not(simulated: list[Power]) -> str:
     return f"even {simulated[-1].items} items pass in only {simulated[-1].passes:.0%} of the simulated studies"
 
 
-def tell_plan(value: dict[str, Any]) -> str:
-    """Return a plan for people."""
-    lines = [f"From {'the pilot ' + value['study'] if value['source'] == 'pilot' else 'what you expect'}:"]
-    for made in value["kappa"]:
-        kappa = "–" if made["kappa"] is None else f"{made['kappa']:.2f}"
-        lines.append(f"  {made['of']} (kappa {kappa}, agreement {made['agreement']:.0%})")
-        for need in made["needed"]:
-            items = "cannot be told" if need["items"] is None else f"{need['items']} items"
-            lines.append(
-                f"    ± {need['half_width']:g}: {items} for kappa, {need['items_for_agreement']} for agreement"
-            )
-    test, wishes = value["alt_test"], value["wishes"]
-    told = f"{test['items']} items" if test["items"] else f"not within reach ({test['why']})"
-    lines.append(f"  alternative annotator test, epsilon {test['epsilon']:g}, power {wishes['power']:.0%}: {told}")
-    lines += [f"    {one['items']} items: passes in {one['passes']:.0%} of simulated studies" for one in test["power"]]
-    lines += [_tell_judges(value["two_judges"]), *_tell_labels(value["prediction_powered"])]
-    if value["design_effect"] != 1:
-        lines.append(f"  items that belong together: all but the test's are {value['design_effect']:.2f} times as many")
-    return "\n".join([*lines, value["advice"]]) + "\n"
+def _by_annotators(wishes: Wishes, basis: Basis) -> list[dict[str, Any]]:
+    """Return what more people per item buy: fewer items for the judge's agreement with them, and for the test."""
+    if basis.spread is None:
+        return []
+    found = []
+    for many in sorted({*ANNOTATORS, *basis.power}):
+        sizes = [(width, basis.spread.items(many, width, effect=wishes.effect)) for width in wishes.widths]
+        needed = [{"half_width": width, "items": items, "verdicts": items * many} for width, items in sizes]
+        test = _alt_test(wishes, basis.power.get(many, []))
+        if basis.source == "pilot" and many > basis.people:
+            test["why"] = f"the pilot has only {basis.people} people"
+        found.append({"annotators": many, "needed": needed, "alt_test": test})
+    return found
 
 
-def _tell_judges(told: dict[str, Any]) -> str:
-    items = f"{told['items']} items" if told["items"] else f"not within reach ({told['why']})"
-    return (
-        f"  two judges whose accuracies differ by {told['difference']:g}, power {told['power']:.0%}: {items} "
-        f"(exactly one is right on {told['discordance']:.0%})"
-    )
+def _two_judges(wishes: Wishes, discordance: float) -> dict[str, Any]:
+    """Return the items on which a difference between two judges would be seen."""
+    told = {"difference": wishes.difference, "discordance": discordance, "power": wishes.power}
+    if discordance < wishes.difference:
+        return {
+            **told,
+            "items": None,
+            "why": f"the judges differ in being right on only {discordance:.0%} of the items",
+        }
+    items = items_for_difference(wishes.difference, discordance, power=wishes.power, effect=wishes.effect)
+    return {**told, "items": items, "why": None}
 
 
-def _tell_labels(told: dict[str, Any]) -> list[str]:
-    if told["why"]:
-        return [f"  win rate with a judge on many more items: cannot be told ({told['why']})"]
-    head = f"  win rate with a judge on many more items (correlation {told['correlation']:.2f} with people)"
-    return [
-        head,
-        *(
-            f"    ± {need['half_width']:g}: {need['labels']} human labels instead of {need['labels_without_judge']}"
-            for need in told["needed"]
-        ),
-    ]
+def _mean_score(wishes: Wishes, basis: Basis) -> dict[str, Any] | None:
+    """Return the items for the mean of people's scores, in points of the scale; None where they give no scores."""
+    if basis.scores is None:
+        return None
+    sizes = [(width, items_for_mean(basis.scores, width, effect=wishes.effect)) for width in wishes.widths]
+    return {"sd": basis.scores, "needed": [{"half_width": width, "items": items} for width, items in sizes]}
+
+
+def _prediction_powered(wishes: Wishes, basis: Basis) -> dict[str, Any]:
+    """Return the human labels for a win rate near one half, or a mean score, with and without a judge on more items."""
+    told: dict[str, Any] = {"of": "win rate" if basis.scores is None else "mean score"}
+    if basis.correlation is None:
+        return {**told, "correlation": None, "needed": [], "why": "it needs a judge and people on the same items"}
+    needed = []
+    for width in wishes.widths:
+        spread = 0.5 if basis.scores is None else basis.scores
+        without = items_for_mean(spread, width, effect=wishes.effect)
+        saved = labels_for_prediction_powered(without, basis.correlation)
+        needed.append({"half_width": width, "labels_without_judge": without, "labels": saved})
+    return {**told, "correlation": basis.correlation, "needed": needed, "why": None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from exchange.cautions import list_cautions
 from exchange.panel import Panel
 
 NAMES = {
@@ -134,14 +135,18 @@ def list_warnings(panel: Panel, value: dict[str, Any]) -> list[str]:
         silent = [f"{left[reason]} {reason.replace('_', ' ')}" for reason in _SILENT if left[reason]]
         if silent:
             found.append(f"{name}: {', '.join(silent)}; counted, never imputed")
+        if left["later_label"]:
+            found.append(
+                f"{name}: {left['later_label']} times the first of several answers has no verdict and a later one has; "
+                "the first counts, so it is missing"
+            )
         if panel.kind == "pairwise" and judge["orders"] == "one":
             found.append(f"{name} was asked in one order only: its position bias is unknown")
         for reason, count in left["by_rule"].items():
             if reason in ("one_order", "orders_differ"):
                 found.append(f"{name}: {count} items left out because {_BY_RULE[reason]}")
-        found += [f"{name} and the consensus: {text}" for text in judge["vs_consensus"].get("warnings", ())]
         found += [f"{name}, alternative annotator test: {text}" for text in judge["alt_test"]["warnings"]]
-    return found
+    return [*found, *list_cautions(panel, value)]
 
 
 _SILENT = ("unreadable", "refused", "cut_off", "failed")
@@ -163,8 +168,9 @@ def _warn_of_sampling(panel: Panel, value: dict[str, Any]) -> list[str]:
     raters = len(value["raters"])
     if raters * (raters - 1) // 2 > len(value["pairs"]):
         found.append(f"only the first {len(value['pairs'])} pairs of {raters} raters are listed")
-    if value["ranking"] and value["ranking"]["why"]:
-        found.append(f"Bradley-Terry: {value['ranking']['why']}")
+    if panel.kind == "pairwise" and value["ranking"]:
+        why = value["ranking"]["why"] or value["ranking"]["without_intervals"]
+        found += [f"Bradley-Terry: {why}"] if why else []
     return found
 
 

@@ -11,6 +11,7 @@ from judge.domain import GivenVerdict, Item, Point, Rubric, Scale, Turn, content
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 DESCRIPTIONS = tuple(f"score{score}_description" for score in range(1, 6))
+_KEPT_BESIDE = ("prompt_hash", "guideline_version", "after_reveal", "reask", "soft_score")
 
 
 def item_to_json(item: Item) -> dict[str, Any]:
@@ -93,6 +94,27 @@ def verdict_to_json(verdict: GivenVerdict) -> dict[str, Any]:
         **verdict.extra,
     }
     return {key: found for key, found in value.items() if found is not None}
+
+
+def verdict_from_row(row: Mapping[Any, Any]) -> GivenVerdict:
+    """Return the verdict of a stored row that has its rater and what its call tells beside it."""
+    # What is absent or usual is left out; a soft score of 0 is neither.
+    known = {name: row.get(name) for name in _KEPT_BESIDE}
+    beside = {name: value for name, value in known.items() if value or (name == "soft_score" and value is not None)}
+    return GivenVerdict(
+        rater=row["rater"],
+        kind=row["kind"],
+        label=row.get("label"),
+        status=row["status"],
+        order=row.get("order"),
+        comment=row.get("comment"),
+        seconds=row.get("seconds"),
+        created=row.get("created"),
+        raw=row.get("raw"),
+        repeat=row["repeat"],
+        confidence=row.get("confidence"),
+        extra={**beside, **(row.get("extra") or {})},
+    )
 
 
 def scale_to_json(scale: Scale) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from judge.domain import GivenVerdict, InputError, Item, RaterKind, content_hash
 from storage.codec import encode, item_facts, item_hash, item_to_json, verdict_to_json
 from storage.counts import add_counts, lock_counts
 from storage.raters import rater_id_of
+from storage.revisions import Key, Known, key_of, known_verdicts, link_revisions
 from storage.schema import calls, facts, items, studies, verdicts
 from storage.studies import StudyRow
 
@@ -111,22 +112,34 @@ class _Verdicts:
         names = [prepared.name for prepared in batch]
         found = select(items.c.name, items.c.id).where(items.c.study_id == self.study.id, items.c.name.in_(names))
         ids = {row.name: row.id for row in self.connection.execute(found)}
-        stored = self._stored([ids[name] for name in names if name in known])
+        known_before = known_verdicts(self.connection, [ids[name] for name in names if name in known])
+        stored = {(one.key.item_id, one.hash) for one in known_before if one.hash is not None}
         rows: list[dict[str, Any]] = []
         for prepared in batch:
             rows += self._new_rows(ids[prepared.name], prepared.verdicts, stored)
         if rows:
             self._link_calls(rows)
-            columns = verdicts.c.keys()
-            self.connection.execute(insert(verdicts), [{n: v for n, v in row.items() if n in columns} for row in rows])
-            self._take_places(rows)
+            self._insert(rows, known_before)
+            self._take_places(rows, {one.key for one in known_before})
         return len(rows)
 
-    def _stored(self, item_ids: Sequence[int]) -> set[tuple[int, str]]:
-        if not item_ids:
-            return set()
-        found = select(verdicts.c.item_id, verdicts.c.hash).where(verdicts.c.item_id.in_(item_ids))
-        return {(row.item_id, row.hash) for row in self.connection.execute(found) if row.hash is not None}
+    def _insert(self, rows: list[dict[str, Any]], stored: Sequence[Known]) -> None:
+        """Store the rows; where a person has several on one item, the later ones as revisions of the earlier."""
+        columns = verdicts.c.keys()
+        values = [{name: value for name, value in row.items() if name in columns} for row in rows]
+        keys = [key_of(row) for row in rows]
+        given = Counter(key for key in (*keys, *{one.key for one in stored}) if key is not None)
+        if not any(given[key] > 1 for key in keys if key is not None):
+            self.connection.execute(insert(verdicts), values)
+            return
+        added = insert(verdicts).returning(verdicts.c.id, sort_by_parameter_order=True)
+        numbers = self.connection.execute(added, values).scalars().all()
+        new = [
+            Known(number, key, row["hash"], row["created"], None, collected=False)
+            for number, key, row in zip(numbers, keys, rows, strict=True)
+            if key is not None
+        ]
+        link_revisions(self.connection, stored, new)
 
     def _new_rows(
         self, item_id: int, given: Sequence[GivenVerdict], stored: set[tuple[int, str]]
@@ -179,9 +192,10 @@ class _Verdicts:
         for row, number in zip(replied, numbers, strict=True):
             row["call_id"] = number
 
-    def _take_places(self, rows: list[dict[str, Any]]) -> None:
+    def _take_places(self, rows: list[dict[str, Any]], before: set[Key]) -> None:
         """Count imported human verdicts towards the wanted ones: they need not be collected again."""
-        given = {(row["item_id"], row["rater_id"]) for row in rows if row["kind"] == "human" and not row["repeat"]}
+        keys = {key for key in map(key_of, rows) if key is not None and not key.repeat}
+        given = {(key.item_id, key.rater_id) for key in keys - before}
         for taken, found in _inverted(Counter(item_id for item_id, _ in given)).items():
             self.connection.execute(
                 update(items).where(items.c.id.in_(found)).values(free=items.c.free - taken),

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, exists, select
+from sqlalchemy import Connection, Select, bindparam, exists, select
 
 from judge.domain import GivenVerdict, Progress
+from storage.codec import verdict_from_row
 from storage.schema import calls, events, items, progress, raters, remarks, verdicts
 from storage.verdicts import WITHDRAWN
 
 CHUNK = 500
 _NAMES = select(items.c.name).where(items.c.study_id == bindparam("study")).order_by(items.c.position)
-_KEPT_BESIDE = ("prompt_hash", "guideline_version", "after_reveal", "reask", "soft_score")
 
 
 # The items of a study from one position up to another.
@@ -71,29 +71,9 @@ def verdicts_of(connection: Connection, item_ids: list[int]) -> dict[int, list[G
         .order_by(verdicts.c.id)
     )
     found: dict[int, list[GivenVerdict]] = {}
-    for row in connection.execute(wanted):
-        found.setdefault(row.item_id, []).append(_given(row))
+    for row in connection.execute(wanted).mappings():
+        found.setdefault(row["item_id"], []).append(verdict_from_row(row))
     return found
-
-
-def _given(row: Row[Any]) -> GivenVerdict:
-    # What is absent or usual is left out; a soft score of 0 is neither.
-    known = {name: getattr(row, name) for name in _KEPT_BESIDE}
-    beside = {name: value for name, value in known.items() if value or (name == "soft_score" and value is not None)}
-    return GivenVerdict(
-        rater=row.rater,
-        kind=row.kind,
-        label=row.label,
-        status=row.status,
-        order=row.order,
-        comment=row.comment,
-        seconds=row.seconds,
-        created=row.created,
-        raw=row.raw,
-        repeat=row.repeat,
-        confidence=row.confidence,
-        extra={**beside, **(row.extra or {})},
-    )
 
 
 def all_verdicts(connection: Connection, study_id: int) -> Iterator[dict[str, Any]]:

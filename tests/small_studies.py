@@ -83,7 +83,23 @@ def estimates_in(value: Any, where: str = "") -> Iterator[tuple[str, dict[str, A
             yield from estimates_in(found, f"{where}[{at}]")
 
 
+def check_reasons(value: Any, where: str = "") -> None:
+    """Make sure that what is null beside a reason of its own has one, and nothing else has."""
+    if isinstance(value, dict):
+        for key in value:
+            if key.endswith("_why"):
+                named = key.removesuffix("_why")
+                assert (value[named] is None) == bool(value[key]), f"{where}.{named}"
+            check_reasons(value[key], f"{where}.{key}")
+        if "domain" in value:
+            assert (value["winning_rate"] is None) == bool(value["why"]), where
+    elif isinstance(value, list):
+        for at, found in enumerate(value):
+            check_reasons(found, f"{where}[{at}]")
+
+
 def check_estimates(value: dict[str, Any]) -> None:
+    check_reasons(value)
     for where, made in estimates_in(value):
         if made["value"] is None:
             assert made.get("why"), f"{where} is undefined without a reason"

@@ -8,14 +8,18 @@ from typing import Any
 import gradio as gr
 
 from agreement.planning import items_for_share
+from exchange.panel import Options
+from exchange.plan_told import kinds_of, tell_test
 from exchange.planning import Wishes, plan_from_pilot, plan_without_pilot
 from judge.domain import AccordError, InputError
 from storage.store import Store
+from ui.agreement_rules import CHOICES, Choice, read_rules
 from ui.display import escape
 from ui.notices import count, show_failure, show_table
 from ui.page import TYPING, asked
 
 MISSING = "give an agreement from 0 to 100 %, a width above 0 and at least one person"
+PILOT_RULES = tuple(choice for choice in CHOICES if choice.name in ("levels", "combine"))
 SIMULATED: dict[str, Any] = {"queue": False, "show_progress": "minimal", "api_visibility": "private"}
 
 
@@ -26,6 +30,7 @@ class PlanControls:
     share: gr.Number
     width: gr.Number
     people: gr.Number
+    rules: tuple[gr.Dropdown, ...]
     answer: gr.HTML
     whole: gr.Button
     told: gr.HTML
@@ -58,17 +63,19 @@ class PlanPanel:
                 people = gr.Number(
                     3, label="People per item (N)", info="Each item is judged by this many.", minimum=1, precision=0
                 )
+            with gr.Row():
+                rules = tuple(_choose(choice) for choice in PILOT_RULES)
             answer = gr.HTML(self.answer(70, 5, 3), apply_default_css=False, elem_id="plan-answer")
             whole = gr.Button("Plan kappa, judges and tests too", variant="secondary", elem_id="plan-whole")
             told = gr.HTML("", apply_default_css=False, elem_id="plan-told")
-        return PlanControls(share, width, people, answer, whole, told)
+        return PlanControls(share, width, people, rules, answer, whole, told)
 
     def wire(self, on: PlanControls) -> None:
         """Answer at every change."""
         inputs = [on.share, on.width, on.people]
         for box in inputs:
             box.change(self.answer, inputs, on.answer, **TYPING)
-        on.whole.click(self.plan, inputs, on.told, **SIMULATED)
+        on.whole.click(self.plan, [*inputs, *on.rules], on.told, **SIMULATED)
 
     def answer(self, share: float | None, width: float | None, people: float | None) -> str:
         """Return how many items and verdicts it takes."""
@@ -81,23 +88,33 @@ class PlanPanel:
             "people. Items that belong together (one prompt, several models) count for less: take more of them.</p>"
         )
 
-    def plan(self, share: float | None, width: float | None, people: float | None, request: gr.Request) -> str:
+    def plan(
+        self, request: gr.Request, share: float | None, width: float | None, people: float | None, *rules: str
+    ) -> str:
         """Return the whole plan: from the verdicts of the study in the address, or else from what is expected."""
         if share is None or width is None or people is None or _out_of_range(share, width, people):
             return show_failure(MISSING)
         wishes = Wishes(width=width / 100, annotators=max(2, int(people)), judge=share / 100)
-        study = asked(request, "study")
+        named = {choice.name: [value] for choice, value in zip(PILOT_RULES, rules, strict=True)}
         try:
-            return show_plan(self._learned(study, wishes) or plan_without_pilot(wishes))
+            options = read_rules(named)
+            return show_plan(self._learned(asked(request, "study"), wishes, options) or plan_without_pilot(wishes))
         except AccordError as error:
             return show_failure(str(error))
 
-    def _learned(self, study: str, wishes: Wishes) -> dict[str, Any] | None:
+    def _learned(self, study: str, wishes: Wishes, options: Options) -> dict[str, Any] | None:
         """Return the plan from a study's verdicts, if one is chosen and two raters have worked in it."""
         try:
-            return plan_from_pilot(self.store, study, wishes) if study else None
+            return plan_from_pilot(self.store, study, wishes, options) if study else None
         except InputError:
             return None
+
+
+def _choose(choice: Choice) -> gr.Dropdown:
+    options = [(told, value) for value, told in choice.values.items()]
+    return gr.Dropdown(
+        options, value=options[0][1], label=choice.label, info="Of the study that is open.", filterable=False
+    )
 
 
 def _out_of_range(share: float, width: float, people: float) -> bool:
@@ -117,16 +134,24 @@ def show_plan(value: dict[str, Any]) -> str:
     rows: list[list[str]] = []
     for made in value["kappa"]:
         of, how = (f", {escape(made['of'])}", "now") if pilot else ("", "if")
-        kappa = "–" if made["kappa"] is None else f"{made['kappa']:.2f}"
-        rows.append([f"kappa{of} ({how} {kappa})", *(_number(need["items"]) for need in made["needed"])])
-        share = f"agreement{of} ({how} {made['agreement']:.0%})"
-        rows.append([share, *(_number(need["items_for_agreement"]) for need in made["needed"])])
-    labels = value["prediction_powered"]
+        for name, key, told in kinds_of(made):
+            now = "–" if made[name] is None else f"{made[name]:.0%}" if name == "agreement" else f"{made[name]:.2f}"
+            rows.append([f"{told}{of} ({how} {now})", *(_number(need[key]) for need in made["needed"])])
+    labels, mean = value["prediction_powered"], value["mean_score"]
     if not labels["why"]:
-        told = f"a win rate, if a judge reads many more (correlation {labels['correlation']:.2f})"
+        told = f"a {labels['of']}, if a judge reads many more (correlation {labels['correlation']:.2f})"
         rows.append([told, *(_number(need["labels"]) for need in labels["needed"])])
     table = show_table(heads, rows, "Items needed")
-    return f"<p>From {source}:</p>{table}{_test(value)}{_difference(value)}<p>{escape(value['advice'])}</p>"
+    parts = [f"<p>From {source}:</p>", table, _scores(mean), _test(value), _by_people(value), _difference(value)]
+    return f"{''.join(parts)}<p>{escape(value['advice'])}</p>"
+
+
+def _scores(mean: dict[str, Any] | None) -> str:
+    """Return the items for a mean score, whose widths are points of its own scale."""
+    if mean is None:
+        return ""
+    told = "; ".join(f"{_number(need['items'])} for ± {need['half_width']:g}" for need in mean["needed"])
+    return f"<p>Items for a mean score, in points of its scale (standard deviation {mean['sd']:.2f}): {told}.</p>"
 
 
 def _number(items: int | None) -> str:
@@ -134,9 +159,27 @@ def _number(items: int | None) -> str:
 
 
 def _test(value: dict[str, Any]) -> str:
-    test = value["alt_test"]
-    told = count(test["items"], "item") if test["items"] else f"not within reach ({escape(test['why'])})"
+    told = escape(tell_test(value["alt_test"]))
     return f"<p>To pass the alternative annotator test in {value['wishes']['power']:.0%} of such studies: {told}.</p>"
+
+
+def _by_people(value: dict[str, Any]) -> str:
+    """Return what more people per item buy."""
+    if not value["by_annotators"]:
+        return ""
+    width = value["wishes"]["width"]
+    heads = [
+        ("People per item", ""),
+        (f"Items for ± {100 * width:g}", "points of a judge's agreement with them"),
+        ("Verdicts", "of people, for that"),
+        ("To pass the test", "the alternative annotator test"),
+    ]
+    rows = []
+    for row in value["by_annotators"]:
+        need = next(need for need in row["needed"] if need["half_width"] == width)
+        test = escape(tell_test(row["alt_test"]))
+        rows.append([str(row["annotators"]), _number(need["items"]), _number(need["verdicts"]), test])
+    return show_table(heads, rows, "People per item")
 
 
 def _difference(value: dict[str, Any]) -> str:

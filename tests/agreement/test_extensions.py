@@ -16,7 +16,7 @@ from agreement.bradley_terry import Games, fit_strengths
 from agreement.davidson import fit_davidson
 from agreement.intervals import Sampling
 from agreement.intraclass import intraclass_correlation
-from agreement.power import Expected, simulate_from_expectation, simulate_from_pilot
+from agreement.power import Expected, Trials, simulate_from_expectation, simulate_from_pilot
 from agreement.prediction_powered import Sample, correct_mean
 from agreement.ranking_accuracy import measure_ranking_accuracy
 from agreement.reference import macro_score
@@ -187,12 +187,12 @@ def test_domains_are_tested_together():
 
 
 def test_power_grows_with_items_and_with_a_better_judge():
-    good, poor = (simulate_from_expectation(Expected(3, 0.7, judge, 5), 0.2, 60) for judge in (0.75, 0.4))
+    good, poor = (simulate_from_expectation(Expected(3, 0.7, judge, 5), 0.2, Trials(60)) for judge in (0.75, 0.4))
     assert good[-1].passes > 0.9
     assert poor[-1].passes < 0.1
     assert good[-1].passes >= good[0].passes
     codes = raters_of(5, 200, 4, 0.0).astype(float)
-    pilot = simulate_from_pilot((codes[:, :3], codes[:, 3]), "match", 0.2, 40)
+    pilot = simulate_from_pilot((codes[:, :3], codes[:, 3]), "match", 0.2, trials=Trials(40))
     assert [one.items for one in pilot] == [one.items for one in good]
     assert simulate_from_pilot((codes[:, :3] * np.nan, codes[:, 3]), "match", 0.2) == []
 

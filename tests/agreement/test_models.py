@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from agreement import planning, wildbench
-from agreement.bradley_terry import Games, correlate_rankings, find_components, fit_strengths, rank_models
+from agreement.bradley_terry import Games, correlate_rankings, find_components, fit_models, fit_strengths, rank_models
 from agreement.intervals import Sampling
 from agreement.pairs import cohen_kappa
 from agreement.prediction_powered import Sample, choose_weight, correct_mean, rogan_gladen
@@ -261,3 +261,15 @@ def test_planning():
         planning.items_for_difference(0.3, 0.2)
     with pytest.raises(InputError):
         planning.items_for_share(0.5, 0)
+
+
+def test_strengths_without_intervals_are_those_with_them():
+    rng = np.random.default_rng(4)
+    games = Games(rng.integers(0, 5, 80), rng.integers(0, 5, 80), rng.choice([0.0, 0.5, 1.0], 80), 5)
+    found, bare = rank_models(games, sampling=Sampling(20, 0)), fit_models(games, "too many")
+    assert [one.value for one in bare.strengths] == pytest.approx([one.value for one in found.strengths])
+    assert {(one.low, one.why) for one in bare.strengths} == {(None, "too many")}
+    assert bare.win_probability == pytest.approx(found.win_probability)
+    lost = fit_models(Games([0, 0], [1, 1], [1.0, 1.0], 2), "too many")
+    assert lost.strengths[0].value is None
+    assert "2 groups not joined" in lost.strengths[0].why

@@ -13,8 +13,9 @@ from statsmodels.stats.inter_rater import cohens_kappa
 
 from agreement import pairs, scores
 from agreement.categories import Categories
-from agreement.comparison import compare, compare_table, pair_statistics
+from agreement.comparison import compare, compare_table, pair_statistics, wilson
 from agreement.differences import adjust_p, compare_judges, exact_sign_p
+from agreement.estimate import Estimate
 from agreement.intervals import Sampling
 from judge.domain import InputError, Point, Scale
 
@@ -273,3 +274,10 @@ def test_bounds_of_what_was_left_out():
     assert pairs.bound_agreement([[6, 2], [0, 0]], 2) == (0.6, 0.8)
     assert pairs.bound_agreement([[6, 2], [0, 0]], 0) == (0.75, 0.75)
     assert pairs.bound_agreement(np.zeros((2, 2)), 0) is None
+
+
+@pytest.mark.parametrize("n", [1, 3, 17, 41, 120, 999])
+def test_wilsons_interval_ends_at_the_value_where_all_agree_or_none(n):
+    for value in (0.0, 1.0):
+        made = wilson(Estimate(value, n=n), 0.95)
+        assert (made.low if value == 0 else made.high) == value

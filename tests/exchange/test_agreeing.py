@@ -179,6 +179,8 @@ def test_clusters_widen_intervals_and_are_named(store: Store, tmp_path: Path, co
         assert width[named]["value"] == width[None]["value"]
         assert width[named]["high"] - width[named]["low"] > width[None]["high"] - width[None]["low"]
     assert width["prompt"] == width["source"]
+    with pytest.raises(InputError, match="--cluster tag:nosuch: no item has such a tag"):
+        agree(store, "s", Options(resamples=20, cluster="tag:nosuch"))
     with pytest.raises(InputError, match="no item has such a field"):
         agree(store, "s", Options(cluster="nonesuch"))
 

@@ -6,10 +6,11 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 import pytest
-from small_studies import EDGES, check_estimates, put
+from small_studies import EDGES, check_estimates, human, judged, label_of, many, put
 
 from exchange.agreeing import agree
 from exchange.panel import Options
@@ -134,3 +135,52 @@ def test_a_study_without_items_has_no_numbers(store: Store) -> None:
     assert (value["items"], value["pairs"], value["models"]) == (0, [], [])
     check_estimates(value)
     write_report(value)
+
+
+def test_every_p_bound_and_standard_error_that_there_is_not_has_a_reason(store: Store, tmp_path: Path) -> None:
+    reasons = {}
+    for name in ("one category", "no humans", "a judge with one order"):
+        value = agree(store, put(store, tmp_path, EDGES[name], study=name), QUICK)
+        check_estimates(value)
+        reasons[name] = value["judges"][0]
+    assert reasons["one category"]["vs_consensus"]["table"]["kappa_standard_error_why"].startswith("both raters stay")
+    assert reasons["one category"]["swap"]["p_why"] == "no verdict moved"
+    assert "not independent" in reasons["one category"]["position"]["p_why"]
+    assert reasons["no humans"]["left_out"]["bounds_why"] == "no person has given a verdict"
+    assert "one order only" in reasons["a judge with one order"]["swap"]["p_why"]
+    assert "not drawn at random" in reasons["a judge with one order"]["position"]["p_why"]
+
+
+def test_domains_with_few_items_say_so(store: Store, tmp_path: Path) -> None:
+    people = ("ana", "ben", "eva")
+    items = many(lambda n: [*(human(name, label_of(n)) for name in people), judged(label_of(n))], 40)
+    put(store, tmp_path, [{**one, "tags": ["often" if n < 32 else "rare"]} for n, one in enumerate(items)])
+    value = agree(store, "s", QUICK)
+    check_estimates(value)
+    rates = {one["domain"]: one for one in value["judges"][0]["alt_test"]["domains"]}
+    assert rates["often"]["why"] is None
+    assert "no person has 30 items" in rates["rare"]["why"]
+
+
+def test_the_two_order_effects_say_how_they_were_made(store: Store, tmp_path: Path) -> None:
+    put(store, tmp_path, many(lambda n: [judged(label_of(n)), *([judged(label_of(n + 1), "BA")] if n % 3 else [])]))
+    judge = agree(store, "s", QUICK)["judges"][0]
+    paired, unpaired = judge["swap"]["order_effect"], judge["position"]["order_effect"]
+    assert paired["n"] == 8
+    assert paired["value"] != unpaired["value"]
+    assert "items that have both" in paired["note"]
+    assert "all verdicts in order AB" in unpaired["note"]
+
+
+def test_a_first_answer_without_a_label_stays_missing_and_it_is_said(store: Store, tmp_path: Path) -> None:
+    def verdicts(n: int) -> list[dict[str, Any]]:
+        first = judged(None if n < 3 else "A+", raw="?")
+        return [human("ana", "A+"), first, judged("B+", raw="?"), judged(None, "BA", raw="?")]
+
+    put(store, tmp_path, many(verdicts))
+    value = agree(store, "s", Options(resamples=20, combine="first"))
+    judge = value["judges"][0]
+    assert judge["vs_consensus"]["n"] == 9
+    assert judge["vs_consensus"]["exact"]["value"] == 1.0
+    assert judge["left_out"]["later_label"] == 3
+    assert any("3 times the first of several answers has no verdict" in warning for warning in value["warnings"])

@@ -181,7 +181,9 @@ FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "'=1", "A=B", "plain
 
 
 def test_no_cell_of_an_exported_table_runs_in_a_spreadsheet(command, tmp_path: Path) -> None:
-    verdicts = [{"rater": text, "kind": "human", "label": "A", "comment": text} for text in FORMULAS]
+    verdicts = [
+        {"rater": f"{text}{n}", "kind": "human", "label": "A", "comment": text} for n, text in enumerate(FORMULAS)
+    ]
     (tmp_path / "x.jsonl").write_text(json.dumps({**ITEM, "id": "=q", "verdicts": verdicts}), encoding="utf-8")
     assert command("import", "x.jsonl", "--study", "=s", "--protocol", PREFERENCE)[0] == 0
     assert command("export", "--study", "=s", "--format", "csv", "--out", "x.csv")[0] == 0
@@ -216,10 +218,13 @@ def test_a_bundle_holds_all_of_a_study_and_is_the_same_bytes_twice(command, tmp_
         assert command("bundle", "--study", "s", "--out", name)[0] == 0
     with zipfile.ZipFile(tmp_path / "one.zip") as one, zipfile.ZipFile(tmp_path / "two.zip") as two:
         files = {name: one.read(name) for name in one.namelist()}
-        # The second bundle also tells of the first one's export.
-        assert {n: d for n, d in files.items() if n not in ("events.jsonl", "SHA256SUMS")} == {
-            name: two.read(name) for name in two.namelist() if name not in ("events.jsonl", "SHA256SUMS")
+        # The second bundle also tells of the first one's export, and its seal holds that too.
+        telling = ("events.jsonl", "study.json", "SHA256SUMS")
+        assert {n: d for n, d in files.items() if n not in telling} == {
+            name: two.read(name) for name in two.namelist() if name not in telling
         }
+        settings = [{**json.loads(each.read("study.json")), "seal": ""} for each in (one, two)]
+        assert settings[0] == settings[1]
     assert files["protocols/preference-3way.md"] == PREFERENCE.read_bytes()
     assert json.loads(files["calls.jsonl"])["raw"] == '{"choice": "B"}'
     prompts = [json.loads(line) for line in files["prompts.jsonl"].splitlines()]

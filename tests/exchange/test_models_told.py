@@ -143,3 +143,50 @@ def test_page_and_report_show_tasks_rules_and_baselines_and_leave_out_what_there
     assert (
         agree(store, "bare", QUICK)["models"][0]["tasks"]["macro"]["why"] == "no item has one of WildBench's task tags"
     )
+
+
+def met(n: int, label: str, models: int) -> dict[str, Any]:
+    """Return an item on which one model meets the next but n // models."""
+    pair = n % models, (n + 1 + n // models) % models
+    return item(n, [human("ana", label)], model_a=f"m{pair[0]}", model_b=f"m{pair[1]}")
+
+
+def test_more_models_than_can_be_resampled_have_strengths_without_intervals(store: Store, tmp_path: Path) -> None:
+    put(store, tmp_path, [met(n, ("A+", "B+", "A=B")[n % 3], 61) for n in range(183)])
+    value = agree(store, "s", Options(resamples=10))
+    check_estimates(value)
+    for model in value["models"]:
+        strength = model["bradley_terry"]
+        assert strength["value"] is not None
+        assert (strength["low"], strength["rank"]) == (None, None)
+        assert "more than 60 models" in strength["why"]
+    assert sum(model["bradley_terry"]["value"] for model in value["models"]) == pytest.approx(0, abs=1e-9)
+    assert [warning for warning in value["warnings"] if "Bradley" in warning] == [
+        "Bradley-Terry: strengths of more than 60 models are fitted without intervals, which would take too long"
+    ]
+    assert "Bradley" in write_report(value)
+
+
+@pytest.mark.parametrize(
+    ("models", "why"),
+    [
+        ({"model_b": "m1"}, "only one model is named"),
+        ({"model_a": None}, "no two models met on an item with a verdict"),
+    ],
+)
+def test_why_there_are_no_strengths_is_true(store: Store, tmp_path: Path, models: dict[str, Any], why: str) -> None:
+    put(store, tmp_path, [item(n, [human("ana", told(n))], **models) for n in range(4)] + [item(9, [], model_b="m1")])
+    value = agree(store, "s", QUICK)
+    assert value["ranking"]["why"] == why
+    assert {model["bradley_terry"]["why"] for model in value["models"]} == {why}
+    assert f"Bradley-Terry: {why}" in value["warnings"]
+
+
+def test_scores_are_not_warned_of_for_want_of_pairs(store: Store, tmp_path: Path) -> None:
+    scored = [{**item(n, [human("ana", str(n % 5 + 1))]), "response_b": None, "model_b": None} for n in range(8)]
+    rubric = {"criteria": "Good?", **{f"score{score}_description": "x" for score in range(1, 6)}}
+    kept = [{**{k: v for k, v in one.items() if v is not None}, "rubric": rubric} for one in scored]
+    put(store, tmp_path, kept, protocol="prometheus-direct-no-reference")
+    value = agree(store, "s", QUICK)
+    assert value["ranking"]["why"] == "the protocol shows one response at a time"
+    assert not [warning for warning in value["warnings"] if "Bradley" in warning]

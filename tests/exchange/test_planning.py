@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
+from pathlib import Path
 
 import pytest
 
-from agreement.planning import items_for_difference, items_for_kappa
+from agreement.planning import items_for_correlation, items_for_difference, items_for_kappa, items_for_mean
 from exchange.agreeing import agree
 from exchange.panel import Options
-from exchange.planning import Wishes, plan_from_pilot, tell_plan
-from judge.domain import GivenVerdict, InputError, Item, Turn
+from exchange.plan_told import tell_plan
+from exchange.planning import Wishes, plan_from_pilot
+from judge.domain import GivenVerdict, InputError, Item, Rubric, Study, Turn
+from judge.protocol import find_protocol
 from storage.imports import prepare
 
 LABELS = ("A", "tie", "B")
+DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 @pytest.fixture
@@ -82,3 +87,74 @@ def test_a_pilot_without_two_raters_is_refused(store, make_study) -> None:
     make_study(2)
     with pytest.raises(InputError, match="no two raters"):
         plan_from_pilot(store, "s", Wishes())
+
+
+def test_the_order_rule_of_the_pilot_can_be_chosen(store, make_study, accord) -> None:
+    make_study(0)
+    made = []
+    for n in range(60):
+        orders = (("AB", LABELS[(n + (n % 5 == 0)) % 3]), ("BA", LABELS[(n + (n % 4 == 0)) % 3]))
+        judge = [GivenVerdict("j", "judge", label, order=order) for order, label in orders]
+        made.append(
+            prepare(Item(f"q{n}", (Turn("user", "Q"),), "a", "b"), [GivenVerdict("h", "human", LABELS[n % 3]), *judge])
+        )
+    store.add_prepared("s", made)
+    for levels, combine in (("full", "first"), ("2", "drop")):
+        told = json.loads(accord("plan", "--study", "s", "--levels", levels, "--combine", combine, "--json").stdout)
+        pair = agree(store, "s", Options(levels, combine, resamples=20))["judges"][0]["vs_consensus"]
+        [planned] = told["kappa"]
+        for name in ("kappa", "kappa_linear", "kappa_quadratic"):
+            assert planned[name] == pytest.approx(pair[name]["value"])
+        assert told["options"] == {"levels": levels, "combine": combine}
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"{DATA} is not here")
+def test_the_pilot_figures_of_autoj_are_reached(store, accord) -> None:
+    protocol = DATA / "preference-3way.md"
+    accord("import", DATA / "autoj.jsonl", "--study", "autoj", "--protocol", protocol)
+    [found] = json.loads(accord("plan", "--study", "autoj", "--combine", "first", "--json").stdout)["kappa"]
+    assert (found["kappa"], found["kappa_quadratic"]) == pytest.approx((0.373, 0.523), abs=5e-4)
+    assert [need["items"] for need in found["needed"]] == [168, 672, 1865]
+    assert [need["items_for_kappa_quadratic"] for need in found["needed"]] == [248, 990, 2748]
+
+
+def test_more_people_per_item_save_items_and_cost_verdicts(accord) -> None:
+    value = json.loads(accord("plan", "--annotators", "4", "--json").stdout)
+    rows = value["by_annotators"]
+    assert [row["annotators"] for row in rows] == [2, 3, 4, 5]
+    items, verdicts = ([row["needed"][0][name] for row in rows] for name in ("items", "verdicts"))
+    assert items == sorted(items, reverse=True)
+    assert verdicts == sorted(verdicts)
+    assert {row["annotators"]: row["alt_test"]["power"] for row in rows}[4] == value["alt_test"]["power"]
+
+
+def test_a_pilot_plans_for_fewer_people_than_it_has_and_says_that_it_has_no_more(store, pilot) -> None:
+    value = plan_from_pilot(store, pilot, Wishes())
+    two, three, five = value["by_annotators"]
+    assert two["alt_test"]["power"] != three["alt_test"]["power"] == value["alt_test"]["power"]
+    assert five["alt_test"]["why"] == "the pilot has only 3 people"
+    assert five["needed"][0]["items"] < three["needed"][0]["items"] < two["needed"][0]["items"]
+    assert "5: " in tell_plan(value)
+
+
+def test_scores_are_planned_as_means_and_correlations(store) -> None:
+    protocol = find_protocol("prometheus-direct-no-reference").version
+    store.create_study(Study("scores", protocol))
+    rubric = Rubric("Good?", ("a", "b", "c", "d", "e"))
+    made = []
+    for n in range(40):
+        said = [GivenVerdict("ana", "human", str(n % 5 + 1)), GivenVerdict("j", "judge", str((n + n % 2) % 5 + 1))]
+        made.append(prepare(Item(f"q{n}", (Turn("user", "Q"),), "a", rubric=rubric), said))
+    store.add_prepared("scores", made)
+    value = plan_from_pilot(store, "scores", Wishes())
+    mean, [pair], powered = value["mean_score"], value["kappa"], value["prediction_powered"]
+    assert mean["sd"] == pytest.approx(statistics.stdev([n % 5 + 1 for n in range(40)]))
+    assert [need["items"] for need in mean["needed"]] == [items_for_mean(mean["sd"], w) for w in (0.1, 0.05, 0.03)]
+    found = agree(store, "scores", Options(resamples=20))["judges"][0]["vs_consensus"]["pearson"]["value"]
+    assert pair["correlation"] == powered["correlation"] == pytest.approx(found)
+    assert pair["needed"][0]["items_for_correlation"] == items_for_correlation(found, 0.1)
+    assert powered["of"] == "mean score"
+    assert powered["needed"][0]["labels_without_judge"] == mean["needed"][0]["items"]
+    told = tell_plan(value)
+    assert "win rate" not in told
+    assert "± 0.1 points" in told

@@ -76,6 +76,12 @@ labelled = records.map(
 ).filter(lambda record: record.item.response_b is not None)
 
 
+def revised(record: Record) -> bool:
+    """Say whether a person has several verdicts on the item, of which an export has the last."""
+    given = [(one.rater, one.repeat) for one in record.verdicts if one.kind == "human"]
+    return len(given) > len(set(given))
+
+
 @settings(max_examples=50)
 @given(made=st.lists(labelled, min_size=1, max_size=5, unique_by=lambda record: record.item.id))
 def test_any_study_goes_in_and_out_unchanged(two_stores: tuple[Store, Store], made: list[Record]) -> None:
@@ -85,9 +91,12 @@ def test_any_study_goes_in_and_out_unchanged(two_stores: tuple[Store, Store], ma
         path.write_bytes("".join(record_to_json(record) + "\n" for record in made).encode())
         one, other = two_stores
         first = imported(one, path, name)
-        assert first.encode() == path.read_bytes()
+        if not any(revised(record) for record in made):
+            assert first.encode() == path.read_bytes()
         assert imported(other, path, name) == first
         assert imported(other, path, name) == first
+        path.write_bytes(first.encode())
+        assert imported(other, path, f"{name} again") == first
 
 
 def test_verdicts_collected_here_go_in_and_out_unchanged(store, make_study, tmp_path: Path) -> None:
@@ -136,6 +145,66 @@ def test_an_item_may_stand_on_several_lines_with_a_verdict_each(store, tmp_path:
     path.write_text("".join(json.dumps({**line, "verdicts": [each]}) + "\n" for each in said), encoding="utf-8")
     imported(store, path)
     assert [given.rater for _, all_given in store.records("s") for given in all_given] == ["ana", "ben"]
+
+
+def said_at(label: str, day: int | None = None, **more: object) -> dict[str, object]:
+    moment = {} if day is None else {"created": f"2026-01-0{day}T10:00:00Z"}
+    return {"rater": "ana", "kind": "human", "label": label, **moment, **more}
+
+
+def put(store: Store, path: Path, *verdicts: dict[str, object]) -> list[str | None]:
+    """Import verdicts on one item, and return the labels that count."""
+    line = {"id": "q", "instruction": "Why?", "response_a": "x", "response_b": "y", "verdicts": verdicts}
+    path.write_text(json.dumps(line), encoding="utf-8")
+    imported(store, path)
+    ratings = store.ratings("s")
+    return [PREFERENCE.scale.labels[code] for code in ratings.code]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "counts"),
+    [
+        ((said_at("A", 5), said_at("B", 6)), ["B"]),
+        ((said_at("B", 6), said_at("A", 5)), ["B"]),
+        ((said_at("A", 5), said_at("B", 5)), ["B"]),
+        ((said_at("A"), said_at("B")), ["B"]),
+        ((said_at("A", 5), said_at("B")), ["A"]),
+        ((said_at("A", 5), said_at("B", 6, repeat=True)), ["A", "B"]),
+        ((said_at("A", 4), said_at("tie", 6), said_at("B", 5)), ["tie"]),
+    ],
+)
+def test_of_a_persons_verdicts_on_one_item_the_last_counts(store, tmp_path: Path, verdicts, counts) -> None:
+    assert put(store, tmp_path / "in.jsonl", *verdicts) == counts
+    assert sum(1 for _ in store.all_verdicts("s")) == len(verdicts)
+    assert [one["label"] for line in exported(store).splitlines() for one in json.loads(line)["verdicts"]] == counts
+
+
+def test_revisions_in_later_files_are_chained_by_their_time_and_take_no_second_place(store, tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    assert put(store, path, said_at("A", 5)) == ["A"]
+    assert put(store, path, said_at("B", 4)) == ["A"]
+    assert put(store, path, said_at("tie", 6), said_at("B", 3)) == ["tie"]
+    assert put(store, path, said_at("A", 5), said_at("B", 4)) == ["tie"]
+    days = {one["id"]: one["created"].day for one in store.all_verdicts("s")}
+    chain = {one["created"].day: days.get(one.get("supersedes")) for one in store.all_verdicts("s")}
+    assert chain == {6: 5, 5: 4, 4: 3, 3: None}
+    assert store.progress("s")["ana"].done == 1
+    assert isinstance(store.claim_next("s", "ben"), Claim)
+    assert isinstance(store.claim_next("s", "eva"), Claim)
+    assert store.claim_next("s", "zoe").why == "all items are held by others"
+
+
+def test_what_was_collected_here_comes_after_what_is_imported(store, make_study, tmp_path: Path) -> None:
+    make_study(1)
+    claim = store.claim_next("s", "ana")
+    store.save_verdict(claim.token, Submission("A"))
+    path = tmp_path / "in.jsonl"
+    value = json.loads(exported(store))
+    path.write_text(json.dumps({**value, "verdicts": [said_at("B", 9)]}), encoding="utf-8")
+    imported(store, path)
+    store.save_verdict(claim.token, Submission("tie"))
+    [(_, given)] = store.records("s")
+    assert [(one.rater, one.label) for one in given] == [("ana", "tie")]
 
 
 def test_a_judge_that_said_the_same_twice_said_it_twice(store, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import gradio as gr
 import pytest
 
 from exchange.exporting import interchange_lines
+from exchange.panel import Options
 from exchange.planning import Wishes, plan_from_pilot
 from judge.domain import GivenVerdict, Item, Study, Turn
 from judge.protocol import find_protocol, list_protocols
@@ -334,29 +335,40 @@ def test_an_invitation_is_a_link_for_each_name(page, sqlite):
     assert "at most 200 at a time" in page.annotators.invite("\n".join(map(str, range(201))), at("s"))
 
 
+RULES = ("full", "strict")
+
+
 def test_the_plan_is_that_of_the_formula(page):
     assert "<strong>323 items</strong>, so 969 verdicts" in page.plan.answer(70, 5, 3)
-    for wrong in (page.plan.answer, lambda *said: page.plan.plan(*said, at())):
+    for wrong in (page.plan.answer, lambda *said: page.plan.plan(at(), *said, *RULES)):
         assert "above 0" in wrong(70, 0, 3)
         assert "at least one person" in wrong(None, 5, 3)
 
 
 def test_the_whole_plan_is_from_the_study_chosen_or_from_what_is_expected(page, sqlite):
-    assert "From what is expected" in page.plan.plan(70, 5, 3, at())
+    assert "From what is expected" in page.plan.plan(at(), 70, 5, 3, *RULES)
     sqlite.create_study(Study("s", WILDBENCH))
-    assert "From what is expected" in page.plan.plan(70, 5, 3, at("s"))
+    assert "From what is expected" in page.plan.plan(at("s"), 70, 5, 3, *RULES)
     labels = WILDBENCH.scale.labels
     for n in range(40):
         people = [GivenVerdict(name, "human", labels[n * step % 5]) for step, name in enumerate(("ana", "ben"), 1)]
         judges = [GivenVerdict(HOSTILE + str(at), "judge", labels[(n + at) % 5], order="AB") for at in range(2)]
         sqlite.add_prepared("s", [prepare(Item(f"q{n}", (Turn("user", "?"),), "a", "b"), [*people, *judges])])
     value = plan_from_pilot(sqlite, "s", Wishes(width=0.07, judge=0.7))
-    shown = Texts(page.plan.plan(70, 7, 3, at("s")))
+    shown = Texts(page.plan.plan(at("s"), 70, 7, 3, *RULES))
     assert "From the verdicts of this study" in shown.text
     assert HOSTILE in shown.text
     for need in value["kappa"][0]["needed"]:
-        assert f"{need['items']:,}" in shown.texts
+        for key in ("items", "items_for_kappa_linear", "items_for_kappa_quadratic"):
+            assert f"{need[key]:,}" in shown.texts
+    for row in value["by_annotators"]:
+        assert f"{row['needed'][1]['verdicts']:,}" in shown.texts
     assert f"differ by 5 points: {value['two_judges']['items']:,} items" in shown.text
+    other = plan_from_pilot(sqlite, "s", Wishes(width=0.07, judge=0.7), Options("3", "first"))
+    assert (
+        f"{other['kappa'][0]['needed'][0]['items']:,}" in Texts(page.plan.plan(at("s"), 70, 7, 3, "3", "first")).texts
+    )
+    assert "one of" in page.plan.plan(at("s"), 70, 7, 3, "4", "first")
 
 
 def test_hostile_names_are_text_everywhere(page, sqlite, tmp_path):
