@@ -29,7 +29,7 @@ from openai import (
     DefaultAioHttpClient,
 )
 
-from judge.completions import Heard, first_choice, read_completion
+from judge.completions import Heard, first_choice, read_completion, storable
 from judge.domain import Failure, InputError, Prompt, Reply, Scale
 from judge.refusals import CAPABILITIES, Trouble, explain_status, refused_capability, scrub
 from judge.render import fold_system
@@ -123,7 +123,7 @@ class Client:
                 if failure is not None:
                     return failure
             else:
-                return self._finished(replace(reply, seconds=time.perf_counter() - sent, adapted=adapted))
+                return self._finished(reply, sent, adapted)
 
     async def _post(self, body: Mapping[str, Any]) -> httpx2.Response:
         """Send a question over openai's connections; making each request anew takes it longer than sending it."""
@@ -150,7 +150,7 @@ class Client:
                 async with aclosing(self._chunks(body)) as chunks:
                     async for chunk in chunks:
                         if piece := heard.add(chunk):
-                            yield piece
+                            yield storable(piece)
                 reply = heard.reply()
             except (APIError, TimeoutError) as error:
                 failure = await self._recover(error, body, iter(()) if heard.text else delays, began)
@@ -158,7 +158,7 @@ class Client:
                     yield failure
                     return
             else:
-                yield self._finished(replace(reply, seconds=time.perf_counter() - sent, adapted=adapted))
+                yield self._finished(reply, sent, adapted)
                 return
 
     async def send(
@@ -183,8 +183,18 @@ class Client:
         return replace(found, message=self.scrub(found.message))
 
     def scrub(self, text: str) -> str:
-        """Return a text without the key."""
-        return scrub(text, self.endpoint.api_key.strip())
+        """Return a text that may be kept and shown: without the key."""
+        return storable(scrub(text, self.endpoint.api_key.strip()))
+
+    def clean(self, reply: Reply) -> Reply:
+        """Return a reply that may be kept and shown."""
+        return replace(
+            reply,
+            text=storable(reply.text),
+            reasoning=reply.reasoning and storable(reply.reasoning),
+            model=reply.model and storable(reply.model),
+            finish_reason=reply.finish_reason and storable(reply.finish_reason),
+        )
 
     async def _chunks(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         # The deadline is set around each step, not around the yields: the reader's own time is not the server's.
@@ -203,7 +213,7 @@ class Client:
                     break
                 finished = finished or bool(first_choice(chunk).get("finish_reason"))
                 yield chunk
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise APIResponseValidationError(stream.response, None, message="the stream holds broken JSON") from error
         finally:
             await stream.close()
@@ -267,8 +277,9 @@ class Client:
         trouble = _explain(error, self.endpoint, self._now())
         return replace(trouble, failure=replace(trouble.failure, message=self.scrub(trouble.failure.message)))
 
-    def _finished(self, reply: Reply) -> Reply | Failure:
+    def _finished(self, heard: Reply, sent: float, adapted: tuple[str, ...]) -> Reply | Failure:
         """Return the reply, unless the model's context, not the token limit, cut it off."""
+        reply = replace(self.clean(heard), seconds=time.perf_counter() - sent, adapted=adapted)
         used = (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
         context = self.endpoint.context
         if context is None or reply.finish_reason != "length" or used < context - 1:
@@ -316,7 +327,7 @@ def _error_in(response: httpx2.Response) -> object:
     """Return what a server says of an error, as openai's own errors hold it."""
     try:
         body = json.loads(response.content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return response.text.strip()
     return body.get("error", body) if isinstance(body, dict) else body
 
@@ -328,6 +339,8 @@ def _read_completion(response: httpx2.Response, scale: Scale | None) -> Reply:
     except ValueError as error:
         what = "a web page" if response.content.lstrip()[:1] == b"<" else "no complete JSON"
         raise APIResponseValidationError(response, None, message=f"the server sent {what}") from error
+    except RecursionError:
+        body = None  # nested deeper than any answer is
     reply = read_completion(body, scale)
     if reply is not None:
         return reply
@@ -352,4 +365,6 @@ def _explain(error: APIError | TimeoutError, endpoint: Endpoint, now: float) -> 
     if isinstance(error, APIStatusError):
         return explain_status(error.status_code, error.body, error.response.headers, endpoint.model, now)
     code = error.body.get("code") if isinstance(error.body, dict) else None
-    return explain_status(code if isinstance(code, int) else 500, error.body, {}, endpoint.model, now)
+    # A provider's own numbers for errors are no statuses.
+    status = code if isinstance(code, int) and 400 <= code < 600 else 500
+    return explain_status(status, error.body, {}, endpoint.model, now)

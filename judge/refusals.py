@@ -7,11 +7,11 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from math import isfinite
-from typing import Any, Literal
+from pathlib import PurePath
+from traceback import extract_tb
+from typing import Any
 
-from judge.domain import Failure
-
-FailureKind = Literal["key", "model", "rate", "server", "connection", "timeout", "context", "request"]
+from judge.domain import Failure, FailureKind
 
 LONGEST_MESSAGE = 400
 
@@ -69,6 +69,7 @@ class _Rule:
     again: bool = False
 
 
+_REFUSED = _Rule((), _ANY, "request", "the server refuses the request")
 # The first that fits counts.
 _RULES = (
     _Rule((402,), _ANY, "rate", "the account's quota is used up", fatal=True),
@@ -82,7 +83,6 @@ _RULES = (
     _Rule((429,), _ANY, "rate", "too many requests", again=True),
     _Rule((408,), _ANY, "timeout", "the server took too long", again=True),
     _Rule(range(500, 600), _ANY, "server", "the server failed", again=True),
-    _Rule(range(1000), _ANY, "request", "the server refuses the request"),
 )
 
 
@@ -110,7 +110,7 @@ def explain_status(status: int, body: object, headers: Mapping[str, str], model:
     """Return what an HTTP status and its body mean."""
     details = [str(body.get(name)) for name in ("code", "type", "param")] if isinstance(body, dict) else []
     words = " ".join([*details, said(body)])
-    rule = next(rule for rule in _RULES if status in rule.statuses and rule.words.search(words))
+    rule = next((rule for rule in _RULES if status in rule.statuses and rule.words.search(words)), _REFUSED)
     text = f"{rule.text.format(model=model)} ({status}): {said(body)[:LONGEST_MESSAGE]}"
     return Trouble(Failure(rule.kind, text, rule.fatal), status, words, rule.again, retry_after(headers, now))
 
@@ -125,6 +125,13 @@ def said(body: object) -> str:
     where = ".".join(map(str, body["loc"])) + ": " if isinstance(body.get("loc"), list) else ""
     inner = next((body[name] for name in ("message", "error", "detail", "msg", "text") if body.get(name)), "")
     return where + said(inner)
+
+
+def fault_in(error: Exception) -> Failure:
+    """Return the failure of a call that Accord itself broke on: where, and nothing of what was sent or said."""
+    place = extract_tb(error.__traceback__)[-1]
+    where = f"{type(error).__name__} in {PurePath(place.filename).name}, line {place.lineno}"
+    return Failure("bug", f"a fault in Accord, please report it: {where}")
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -13,9 +13,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from judge.domain import Failure, Item, ItemError, NoVerdict, Order, Prompt, Reading, Reply, Verdict
+from judge.domain import AccordError, Failure, Item, ItemError, NoVerdict, Order, Prompt, Reading, Reply, Verdict
 from judge.protocol import Protocol
 from judge.read import read
+from judge.refusals import fault_in
 from judge.render import render
 
 Ask = Callable[[Prompt], Awaitable[Reply | Failure]]
@@ -185,7 +186,7 @@ class Run:
             prompt = Prompt(self.protocol.name, task.order, "", "", ())
             answer: Reply | Failure = Failure("request", str(error))
         else:
-            answer = await self.ask(prompt)
+            answer = await answered(self.ask(prompt))
         call = read_call(self.protocol, task, prompt, answer)
         self.summary.count(call)
         if isinstance(answer, Failure) and answer.fatal:
@@ -226,10 +227,24 @@ class Run:
                     recorded.set_result(None)
 
 
+async def answered(answer: Awaitable[Reply | Failure]) -> Reply | Failure:
+    """Wait for an answer; a fault of our own is the failure of this one call, not the end of the others."""
+    try:
+        return await answer
+    except AccordError:
+        raise
+    except Exception as error:  # noqa: BLE001 (kept with the call)
+        return fault_in(error)
+
+
 def read_call(protocol: Protocol, task: Task, prompt: Prompt, answer: Reply | Failure) -> Call:
     """Return a call that has ended, with what is read from its reply."""
-    reading = None if isinstance(answer, Failure) else read(protocol, answer.text, answer.finish_reason)
-    return Call(task, prompt, answer, reading)
+    if isinstance(answer, Failure):
+        return Call(task, prompt, answer, None)
+    try:
+        return Call(task, prompt, answer, read(protocol, answer.text, answer.finish_reason))
+    except Exception as error:  # noqa: BLE001 (kept with the call)
+        return Call(task, prompt, fault_in(error), None)
 
 
 def verdict_label(protocol: Protocol, call: Call) -> str | None:
