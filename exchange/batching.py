@@ -18,7 +18,8 @@ from typing import TypeVar
 from exchange.study_run import StudyRun, at_work, ended_call
 from judge.batch import MOST_BYTES, MOST_REQUESTS, OVER, PRICE, Batches, Remote, may_exist, request_line
 from judge.client import Client
-from judge.domain import Failure, ItemError, Prompt, Reply
+from judge.domain import AccordError, Failure, ItemError, Prompt, Reply
+from judge.refusals import fault_in
 from judge.render import render
 from judge.run import Call, Run, Summary, Task, read_call
 from storage.batches import BatchRow, Key, key_of
@@ -308,6 +309,21 @@ class BatchRun:
             self._keep(batch, remote, {"/".join(map(str, key)): missing for key in keys})
 
     def _keep(self, batch: BatchRow, remote: Remote, answers: Mapping[str, Reply | Failure]) -> None:
+        """Keep answers; one that cannot be stored becomes a failure and takes no other with it."""
+        try:
+            self._keep_together(batch, remote, answers)
+        except AccordError:
+            raise
+        except Exception as error:
+            if len(answers) > 1:
+                for name, answer in answers.items():
+                    self._keep(batch, remote, {name: answer})
+            elif any(isinstance(answer, Failure) for answer in answers.values()):
+                raise
+            else:
+                self._keep_together(batch, remote, dict.fromkeys(answers, fault_in(error)))
+
+    def _keep_together(self, batch: BatchRow, remote: Remote, answers: Mapping[str, Reply | Failure]) -> None:
         ids = {int(number) for name in answers if (number := name.partition("/")[0]).isdecimal()}
         calls = {}
         for wanted in self.store.batch_wanted(self.row, batch, sorted(ids)):

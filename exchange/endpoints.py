@@ -18,6 +18,7 @@ from judge.domain import LONGEST_NAME, Failure, InputError, Prompt, Reply
 from judge.embedded import LABEL, EmbeddedModel, find_weights
 from judge.protocol import Protocol
 from judge.run import Prices
+from judge.traffic import Traffic
 from storage.endpoints import NamedEndpoint
 from storage.store import Store
 
@@ -188,11 +189,13 @@ class Endpoints:
         return Endpoint(preset.base_url, model, self._key(preset, who), private=self.private)
 
     @asynccontextmanager
-    async def connect(self, preset: str | Preset, who: str = "") -> AsyncIterator[Connected]:
-        """Give a judge, by its name or as described, ready to be asked."""
+    async def connect(
+        self, preset: str | Preset, who: str = "", traffic: Traffic | None = None
+    ) -> AsyncIterator[Connected]:
+        """Give a judge, by its name or as described, ready to be asked for as long as the traffic lasts."""
         wanted = self.preset(preset) if isinstance(preset, str) else preset
         endpoint = await self.reach(wanted, who)
-        async with Client(endpoint) as client:
+        async with Client(endpoint, traffic=traffic) as client:
             if wanted.embedded:
                 yield Connected(wanted, endpoint, client, self._embedded.request)
             else:

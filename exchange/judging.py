@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from judge.domain import Failure, InputError, Order, Prompt, Reply
 from judge.protocol import Protocol, load_version
 from judge.read import read
 from judge.render import render
-from judge.run import Limits
+from judge.run import Limits, Run, Summary
 from storage.codec import item_from_json
 from storage.runs import RunSettings
 from storage.store import Store
@@ -106,17 +106,17 @@ async def _judge(
     protocol = load_version(store.study(wanted.study).protocol)
     settings = wanted.settings(protocol, endpoint.model)
     request = {**settings.request, **constraints(protocol)}
-    async with Client(endpoint) as client:
 
-        async def ask(prompt: Prompt) -> Reply | Failure:
-            return await client.ask(prompt, request, protocol.scale)
+    async def ask(prompt: Prompt) -> Reply | Failure:
+        return await client.ask(prompt, request, protocol.scale)
 
-        part, run = prepare_run(store, wanted.study, settings, ask, wanted.limits)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, run.stop, "interrupted")
+    part, run = prepare_run(store, wanted.study, settings, ask, wanted.limits)
+    async with Client(endpoint, traffic=run.traffic) as client:
         if wanted.batch:
-            summary = await BatchRun(part, run, client, request, tell).go(wait=wanted.wait)
+            work = BatchRun(part, run, client, request, tell).go(wait=wanted.wait)
         else:
-            summary = await judge_study(part, run, tell)
+            work = judge_study(part, run, tell)
+        summary = await interruptible(run, work, tell)
     pending = store.count_pending(part.row)
     if pending and not wanted.batch:
         run.stop(f"{pending} requests are in batches at the server: the same command with --batch collects them")
@@ -137,6 +137,28 @@ async def _judge(
         "stopped": summary.stopped,
         "run": store.run_counts(part.row),
     }
+
+
+async def interruptible(run: Run, work: Coroutine[Any, Any, Summary], tell: Callable[[str], None]) -> Summary:
+    """Do the work of a run; Ctrl-C waits for calls in flight and keeps them, a second one gives them up."""
+    working = asyncio.ensure_future(work)
+    presses = itertools.count(1)
+
+    def interrupt() -> None:
+        press = next(presses)
+        run.stop("interrupted")
+        if press == 1 and run.in_flight:
+            tell(f"waiting for {run.in_flight} calls in flight; press Ctrl-C again to give them up")
+        elif press == 2:
+            working.cancel()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        return await working
+    except asyncio.CancelledError:
+        if not working.cancelled():  # somebody else cancelled us
+            raise
+        return run.summary
 
 
 def estimate_run(store: Store, wanted: JudgeOrder) -> dict[str, Any]:

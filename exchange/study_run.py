@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from judge.domain import Failure, ItemError, Order, Reply, StorageError
+from judge.domain import AccordError, Failure, ItemError, Order, Reply, StorageError
 from judge.probabilities import soft_score
 from judge.protocol import Protocol, load_version
 from judge.read import read
+from judge.refusals import fault_in
 from judge.render import render
 from judge.run import Ask, Call, Limits, Run, Summary, Task, verdict_label, why_none
 from storage.runs import Ended, RunRow, RunSettings, Wanted
@@ -57,11 +59,27 @@ class StudyRun:
         return chosen
 
     def record(self, calls: Sequence[Call]) -> None:
-        """Keep calls that have ended."""
+        """Keep calls that have ended; one that cannot be stored becomes a failure and takes no other with it."""
+        try:
+            self._keep(calls)
+        except AccordError:
+            raise
+        except Exception as error:
+            if len(calls) > 1:
+                for call in calls:
+                    self.record([call])
+            elif calls[0].reading is None:
+                raise
+            else:
+                self._keep([replace(calls[0], answer=fault_in(error), reading=None)])
+
+    def _keep(self, calls: Sequence[Call]) -> None:
         # A stretch is held until its last reply has been asked for again, so that no other process does it too.
-        finished = self.settle(call.task.key[0] for call in calls if not self._asks_again(call.task, call.status))
+        settled = Counter(call.task.key[0] for call in calls if not self._asks_again(call.task, call.status))
         ended = [ended_call(self.protocol, call) for call in calls]
+        finished = [first for first, count in settled.items() if self.left[first] == count]
         kept = patiently(lambda: self.store.keep_calls(self.row, ended, finished))
+        self.settle(settled.elements())
         for call, verdict in zip(calls, kept, strict=True):
             if self._asks_again(call.task, call.status):
                 self.again.append(self._next_attempt(call.task, verdict))

@@ -33,6 +33,7 @@ from judge.completions import Heard, first_choice, read_completion, storable
 from judge.domain import Failure, InputError, Prompt, Reply, Scale
 from judge.refusals import CAPABILITIES, Trouble, explain_status, refused_capability, scrub
 from judge.render import fold_system
+from judge.traffic import Traffic
 from judge.transport import PublicTransport
 
 T = TypeVar("T")
@@ -71,12 +72,14 @@ class Client:
         self,
         endpoint: Endpoint,
         *,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        traffic: Traffic | None = None,
+        sleep: Callable[[float], Awaitable[object]] | None = None,
         jitter: Callable[[], float] = random.random,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.endpoint = endpoint
-        self.pause, self._jitter, self._now = sleep, jitter, now
+        self._traffic = traffic or Traffic()
+        self.pause, self._jitter, self._now = sleep or self._traffic.sleep, jitter, now
         # Only ever grows, so calls that learn the same thing at the same time do no harm.
         self._lacks: set[str] = set()
         # A proxy of the company's can do nothing with the addresses of this machine.
@@ -252,10 +255,10 @@ class Client:
         """Return what the call ends in, or None when it may be made again: adapted, or after a wait."""
         trouble = self._explain(error)
         refused = refused_capability(trouble, body) if body else None
+        failure = replace(trouble.failure, seconds=time.perf_counter() - began)
         if refused is not None:
             self._lacks.add(refused)
-            return None
-        failure = replace(trouble.failure, seconds=time.perf_counter() - began)
+            return None if await self._traffic.turn() else failure
         if not trouble.again:
             return failure
         delay = next(delays, None)
@@ -265,7 +268,7 @@ class Client:
             asks = f"; it asks to wait {trouble.wait / 60:.0f} minutes: continue the run then"
             return replace(failure, message=failure.message + asks, fatal=True)
         await self.pause(delay if trouble.wait is None else trouble.wait + self._jitter() * FIRST_WAIT)
-        return None
+        return None if await self._traffic.turn() else failure
 
     def delays(self) -> Iterator[float]:
         """Yield how long to wait before each further try."""

@@ -18,6 +18,7 @@ from judge.protocol import Protocol
 from judge.read import read
 from judge.refusals import fault_in
 from judge.render import render
+from judge.traffic import Traffic
 
 Ask = Callable[[Prompt], Awaitable[Reply | Failure]]
 
@@ -129,55 +130,49 @@ class Run:
         self.fetch = fetch
         self.record = record
         self.limits = limits
+        self.traffic = Traffic(limits.per_minute)
         self.summary = Summary(limits.prices)
+        self._flying: set[asyncio.Task[None]] = set()
         self._ended: asyncio.Queue[tuple[Call, asyncio.Future[None]] | None] = asyncio.Queue()
-        self._next_start = 0.0
+
+    @property
+    def in_flight(self) -> int:
+        """Return how many calls are on their way."""
+        return len(self._flying)
 
     def stop(self, why: str) -> None:
-        """Send nothing more; what is in flight is waited for and kept."""
+        """Send nothing more, not again either; what is in flight is waited for and kept."""
         self.summary.stopped = self.summary.stopped or why
+        self.traffic.stop()
 
     async def go(self) -> Summary:
-        """Run to the end and return how it went."""
+        """Run to the end and return how it went; cancelled, it gives up what is in flight and keeps what has ended."""
         writer = asyncio.create_task(self._write())
         try:
             await self._work()
         finally:
+            for task in self._flying:
+                task.cancel()
+            await asyncio.gather(*self._flying, return_exceptions=True)
+            self._flying = set()
             self._ended.put_nowait(None)
             await writer
         return self.summary
 
     async def _work(self) -> None:
         waiting: list[Task] = []
-        flying: set[asyncio.Task[None]] = set()
         more = True
-        while (more or waiting or flying) and not (self.summary.stopped and not flying):
+        while (more or waiting or self._flying) and not (self.summary.stopped and not self._flying):
             if more and not waiting and not self.summary.stopped:
                 waiting = list(reversed(await asyncio.to_thread(self.fetch, self.limits.concurrency)))
                 more = bool(waiting)
-            while waiting and len(flying) < self.limits.concurrency and not self.summary.stopped:
-                await self._pace()
-                flying.add(asyncio.create_task(self._call(waiting.pop())))
-            if flying:
-                ended, flying = await asyncio.wait(flying, return_when=asyncio.FIRST_COMPLETED)
-                await self._raise_first(ended, flying)
-
-    @staticmethod
-    async def _raise_first(ended: set[asyncio.Task[None]], flying: set[asyncio.Task[None]]) -> None:
-        """Raise what went wrong in a call, if anything did, and leave none of the others behind."""
-        errors = [error for task in ended if (error := task.exception())]
-        if errors:
-            for task in flying:
-                task.cancel()
-            await asyncio.gather(*flying, return_exceptions=True)
-            raise errors[0]
-
-    async def _pace(self) -> None:
-        if self.limits.per_minute is None:
-            return
-        now = time.monotonic()
-        self._next_start = max(self._next_start, now) + 60 / self.limits.per_minute
-        await asyncio.sleep(self._next_start - 60 / self.limits.per_minute - now)
+            while waiting and self.in_flight < self.limits.concurrency and await self.traffic.turn():
+                self._flying.add(asyncio.create_task(self._call(waiting.pop())))
+            if self._flying:
+                ended, self._flying = await asyncio.wait(self._flying, return_when=asyncio.FIRST_COMPLETED)
+                errors = [error for task in ended if (error := task.exception())]
+                if errors:
+                    raise errors[0]
 
     async def _call(self, task: Task) -> None:
         try:
@@ -220,11 +215,16 @@ class Run:
                 await asyncio.to_thread(self.record, [call for call, _ in ended])
             except Exception as error:  # noqa: BLE001 (handed to the calls that wait, and raised from there)
                 self.stop("what came back could not be stored")
-                for _, recorded in ended:
+                for recorded in _awaited(ended):
                     recorded.set_exception(error)
             else:
-                for _, recorded in ended:
+                for recorded in _awaited(ended):
                     recorded.set_result(None)
+
+
+def _awaited(ended: Sequence[tuple[Call, asyncio.Future[None]]]) -> list[asyncio.Future[None]]:
+    """Return what calls still wait for: one that was given up meanwhile is kept, and waits no more."""
+    return [recorded for _, recorded in ended if not recorded.done()]
 
 
 async def answered(answer: Awaitable[Reply | Failure]) -> Reply | Failure:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from judging_study import GOOD, both_orders, given, order, quiet, start_judge
-from openai_server import Answer, OpenAIServer, Seen, completion, dropped, error, token, truncated_json
+from openai_server import Answer, OpenAIServer, Seen, completion, dropped, error, hanging, token, truncated_json
 from sqlalchemy import inspect
 
 from exchange import batching
@@ -382,3 +382,40 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(store, database, make_study)
         assert b"start the same command again" in problems
         # What was in flight is kept: nothing that the server answered is lost.
         assert len(given(store)) == server.served
+
+
+def wait_for(server: OpenAIServer, count: int) -> None:
+    while server.served < count:
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("more", [("--concurrency", "2"), ("--per-minute", "1")], ids=["retry", "pace"])
+def test_ctrl_c_ends_every_wait(store, database, make_study, more) -> None:
+    make_study(5)
+    with OpenAIServer(lambda seen: error(429, "slow", {"retry-after": "250"})) as server:
+        process = start(database, server, *more)
+        wait_for(server, 1 + ("--concurrency" in more))
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+        assert (process.returncode, json.loads(output)["stopped"]) == (1, "interrupted")
+        assert {status for status, _ in given(store).values()} == {"failed"}
+        assert len(given(store)) == server.served
+
+
+def test_a_second_ctrl_c_gives_up_what_is_in_flight_and_keeps_what_has_ended(store, database, make_study) -> None:
+    make_study(5)
+    with OpenAIServer(lambda seen: GOOD if seen.number < 3 else hanging()) as server:
+        process = start(database, server, "--concurrency", "2")
+        wait_for(server, 5)
+        process.send_signal(signal.SIGINT)
+        told = process.stderr.readline()
+        while b"waiting for" not in told:
+            told = process.stderr.readline()
+        assert b"waiting for 2 calls in flight; press Ctrl-C again to give them up" in told
+        process.send_signal(signal.SIGINT)
+        output, problems = process.communicate(timeout=60)
+        assert (process.returncode, json.loads(output)["stopped"]) == (1, "interrupted")
+        assert b"start the same command again" in problems
+        assert [status for status, _ in given(store).values()] == ["ok"] * 3
+        server.behave = lambda seen: GOOD
+        assert run_judge(store, order(server), quiet)["run"] == {"ok": 10}

@@ -136,3 +136,31 @@ def test_a_fault_of_our_own_is_the_failure_of_one_call(store, make_study, monkey
         assert "secret" not in call.error
         monkeypatch.undo()
         assert run_judge(store, order(server), quiet)["run"] == {"ok": 4}
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_call_that_cannot_be_stored_takes_no_other_with_it(store, make_study, monkeypatch, batch) -> None:
+    hurried(monkeypatch)
+    make_study(6)
+    for name in ("keep_calls", "keep_batch_calls"):
+        monkeypatch.setattr(store, name, picky(getattr(store, name)))
+    with OpenAIServer(lambda seen: GOOD) as server:
+        server.desk.looks = 0
+        done = run_judge(store, order(server, batch=batch), quiet)
+    assert (done["run"], done["stopped"]) == ({"ok": 11, "failed": 1}, None)
+    [call] = store.failed_calls("s", 1, "bug", 2)
+    assert (call.item, call.order) == ("q2", "BA")
+    assert "ZeroDivisionError" in call.error
+
+
+def picky(keep):
+    """Keep calls, but none together with, or of, the reply to one question."""
+
+    def keep_calls(run, *given):
+        ended = next((each for each in given if isinstance(each, list) and each), [])
+        if any(call.raw and call.wanted.item.id == "q2" and call.wanted.order == "BA" for call in ended):
+            break_down()
+        return keep(run, *given)
+
+    return keep_calls

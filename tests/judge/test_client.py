@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from openai_server import (
+    REFUSALS,
     Answer,
     Behave,
     OpenAIServer,
@@ -34,6 +35,7 @@ from judge.domain import Failure, InputError, Point, Prompt, Reply, Scale
 from judge.probabilities import label_probabilities, soft_score
 from judge.protocol import find_protocol
 from judge.refusals import scrub
+from judge.traffic import Traffic
 
 KEY = "sk-planted-Q7w8E9r0T1y2U3i4"
 PROMPT = Prompt("p", "AB", "Be fair.", "Which is better?", ())
@@ -333,6 +335,40 @@ def test_a_server_that_hangs_is_cut_off(answer: Answer) -> None:
 def test_after_a_time_out_the_call_is_made_again() -> None:
     reply, _ = ask(script(hanging(), GOOD), timeout=0.3)
     assert isinstance(reply, Reply)
+
+
+def test_a_further_try_waits_for_its_turn_like_a_first_one() -> None:
+    turns: list[int] = []
+
+    class Counted(Traffic):
+        async def turn(self) -> bool:
+            turns.append(1)
+            return await super().turn()
+
+    async def main(url: str) -> Any:
+        async with Client(Endpoint(url, "judge", KEY), traffic=Counted(), sleep=Waits()) as client:
+            return await client.ask(PROMPT, {"temperature": 0})
+
+    with OpenAIServer(script(error(500, "oops"), error(429, "slow"), REFUSALS["temperature"], GOOD)) as server:
+        assert isinstance(asyncio.run(main(server.url)), Reply)
+    assert len(turns) == 3
+
+
+@pytest.mark.parametrize("bad", [error(429, "slow down", {"Retry-After": "250"}), error(500, "oops")])
+def test_after_a_stop_nothing_is_tried_again(bad: Answer) -> None:
+    traffic = Traffic()
+
+    def behave(seen: Seen) -> Answer:
+        traffic.stop()
+        return bad
+
+    async def main(url: str) -> Any:
+        async with Client(Endpoint(url, "judge", KEY), traffic=traffic) as client:
+            return await client.ask(PROMPT, {})
+
+    with OpenAIServer(behave) as server:
+        assert isinstance(asyncio.run(main(server.url)), Failure)
+    assert server.served == 1
 
 
 def test_nobody_there() -> None:
