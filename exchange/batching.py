@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from exchange.study_run import StudyRun, at_work, ended_call
+from exchange.study_run import StudyRun, at_work, ended_call, note_missing
 from judge.batch import MOST_BYTES, MOST_REQUESTS, OVER, PRICE, Batches, Remote, may_exist, request_line
 from judge.client import Client
 from judge.domain import AccordError, Failure, ItemError, Prompt, Reply
@@ -68,6 +68,8 @@ class BatchRun:
             summary.stopped = f"{summary.stopped}; {left}" if summary.stopped else left
         elif self._over_budget:
             self.run.stop(self._over_budget)
+        else:
+            note_missing(self.part, self.run)
         return summary
 
     def _say(self, line: str) -> None:

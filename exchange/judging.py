@@ -134,6 +134,7 @@ async def _judge(
         "completion_tokens": summary.completion_tokens,
         "usd": summary.usd,
         "pending": pending,
+        "missing": part.missing(),
         "stopped": summary.stopped,
         "run": store.run_counts(part.row),
     }

@@ -22,6 +22,7 @@ from storage.runs import Ended, RunRow, RunSettings, Wanted
 from storage.store import Store
 
 TOLD_EVERY = 2.0  # seconds
+LOOKED_EVERY = 1.0  # seconds between looks at what other processes hold
 RENEWED_EVERY = 15  # of these: a call may take longer than a stretch is held for
 PATIENCE = 30.0  # seconds for which a run waits for a database that cannot be used
 Result = TypeVar("Result")
@@ -43,6 +44,10 @@ class StudyRun:
         """Return how many calls the whole run consists of."""
         settings, size = self.row.settings, self.row.study.study.items
         return min(size, settings.limit or size) * len(settings.orders) * settings.repeats
+
+    def missing(self) -> int:
+        """Return how many calls of the whole run have brought no reply and are in no batch."""
+        return max(self.total() - self.store.made_calls(self.row) - self.store.count_pending(self.row), 0)
 
     def fetch(self, count: int) -> list[Task]:
         """Return up to so many calls still to be made; none when nothing is left for this process."""
@@ -197,14 +202,30 @@ def prepare_run(store: Store, study: str, settings: RunSettings, ask: Ask, limit
 
 async def judge_study(part: StudyRun, run: Run, tell: Callable[[str], None]) -> Summary:
     """Run to the end, telling how it goes; what this process leaves undone is free for the next one at once."""
-    total = part.total()
-    before = sum(count for status, count in part.store.run_counts(part.row).items() if status != "failed")
-    missing = total - before - part.store.count_pending(part.row)
+    missing = part.missing()
     async with at_work(part, lambda: tell(progress_line(run.summary, missing))):
-        await run.go()
-        while part.take_again() and not run.summary.stopped:
+        told = False
+        while True:
             await run.go()
+            if run.summary.stopped:
+                break
+            if part.take_again():
+                continue
+            if not await asyncio.to_thread(patiently, lambda: part.store.count_foreign(part.row)):
+                break
+            if not told:
+                tell("the rest is with another process: waiting, to do what that may leave undone")
+            told = True
+            await run.traffic.sleep(LOOKED_EVERY)
+    note_missing(part, run)
     return run.summary
+
+
+def note_missing(part: StudyRun, run: Run) -> None:
+    """Let a run that came to its end say what it has not asked; what failed speaks for itself."""
+    never = part.missing() - part.store.run_counts(part.row).get("failed", 0)
+    if never > 0:
+        run.stop(f"{never} calls were not made: another process was at this run with other orders, repeats or a limit")
 
 
 @asynccontextmanager

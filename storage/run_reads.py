@@ -12,7 +12,8 @@ from sqlalchemy import Connection, Row, and_, bindparam, case, exists, func, sel
 
 from judge.domain import FailureKind, Item, Order, Status, StudyError
 from storage.codec import item_from_json
-from storage.runs import RunRow, is_dead
+from storage.owners import is_dead
+from storage.runs import RunRow
 from storage.schema import calls, items, leases, protocols, raters, runs, verdicts
 
 FAILURE_KINDS: tuple[str, ...] = get_args(FailureKind)

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import threading
 import time
 import zipfile
 from collections import Counter
@@ -16,13 +17,15 @@ import pyarrow.parquet
 import pytest
 from judging_study import GOOD, both_orders, given, order, quiet, start_judge
 from openai_server import Answer, OpenAIServer, Seen, completion, dropped, error, hanging, token, truncated_json
-from sqlalchemy import inspect
+from sqlalchemy import inspect, update
 
 from exchange import batching
 from exchange.exporting import interchange_lines, long_rows, write_parquet
 from exchange.judging import JudgeOrder, estimate_run, reread_study, run_judge
 from judge.domain import InputError, StudyError
+from judge.protocol import load_version
 from judge.run import Limits, Prices
+from storage.schema import leases
 from storage.store import Store
 
 pytestmark = pytest.mark.one_database
@@ -330,6 +333,11 @@ def start(database: str, server: OpenAIServer, *more: str, key: str = "k") -> su
     return start_judge(database, server, *(more or ("--concurrency", "6")), key=key)
 
 
+def wait_for(server: OpenAIServer, count: int) -> None:
+    while server.served < count:
+        time.sleep(0.01)
+
+
 def asked(server: OpenAIServer) -> Counter[str]:
     return Counter(json.dumps(seen.body["messages"]) for seen in server.requests)
 
@@ -369,6 +377,49 @@ def test_two_processes_share_a_run_instead_of_doubling_it(store, database, make_
     assert set(given(store)) == both_orders(60)
 
 
+def test_a_process_that_is_done_waits_for_the_one_that_shares_its_run(store, database, make_study) -> None:
+    make_study(16)
+    with OpenAIServer(lambda seen: GOOD, delay=0.1) as server:
+        slow = start(database, server, "--concurrency", "1")
+        wait_for(server, 1)
+        quick = start(database, server, "--concurrency", "8")
+        output, problems = quick.communicate(timeout=120)
+        assert quick.returncode == 0
+        done = json.loads(output)
+        assert (done["run"], done["missing"], done["stopped"]) == ({"ok": 32}, 0, None)
+        assert b"with another process" in problems
+        slow.communicate(timeout=120)
+        assert (slow.returncode, server.served) == (0, 32)
+
+
+def test_what_a_killed_process_held_is_done_by_the_one_that_waits_for_it(store, database, make_study) -> None:
+    make_study(16)
+    with OpenAIServer(lambda seen: hanging() if seen.number == 0 else GOOD) as server:
+        held = start(database, server, "--concurrency", "1")
+        wait_for(server, 1)
+        other = start(database, server, "--concurrency", "8")
+        wait_for(server, 17)
+        held.kill()  # and nobody waits for it, so that the system still lists it
+        output, problems = other.communicate(timeout=120)
+        assert (other.returncode, json.loads(output)["run"]) == (0, {"ok": 32}), problems.decode()
+        held.communicate()
+
+
+def test_a_run_that_another_process_went_over_in_part_is_not_called_done(store, make_study) -> None:
+    make_study(3)
+    with OpenAIServer(lambda seen: GOOD) as server:
+        run = store.open_run("s", order(server).settings(load_version(store.study("s").protocol), "m"))
+        store.take_stretch(run)
+        with store.writing() as connection:
+            connection.execute(update(leases).values(owner="elsewhere:1:1"))
+        ending = threading.Timer(0.5, store.keep_calls, (run, [], [0]))  # it ends, and has asked nothing
+        ending.start()
+        done = run_judge(store, order(server), quiet)
+        ending.join()
+    assert (done["missing"], done["run"]) == (6, {})
+    assert "6 calls were not made" in done["stopped"]
+
+
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(store, database, make_study) -> None:
     make_study(200)
     with OpenAIServer(lambda seen: GOOD, delay=0.1) as server:
@@ -382,11 +433,6 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(store, database, make_study)
         assert b"start the same command again" in problems
         # What was in flight is kept: nothing that the server answered is lost.
         assert len(given(store)) == server.served
-
-
-def wait_for(server: OpenAIServer, count: int) -> None:
-    while server.served < count:
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("more", [("--concurrency", "2"), ("--per-minute", "1")], ids=["retry", "pace"])
