@@ -21,7 +21,7 @@ from judge.client import Client
 from judge.domain import AccordError, Failure, ItemError, Prompt, Reply
 from judge.refusals import fault_in
 from judge.render import render
-from judge.run import Call, Run, Summary, Task, read_call
+from judge.run import Call, Run, Summary, Task, count_tokens, read_call
 from storage.batches import BatchRow, Key, key_of
 from storage.runs import Wanted
 
@@ -30,7 +30,6 @@ FIRST_POLL, LONGEST_POLL, SLICE = 0.5, 30.0, 0.5  # seconds
 CHUNK = 200  # answers kept in one transaction
 PROBES = 3
 FORGOTTEN = timedelta(days=7)  # a batch is over after one day
-CHARACTERS_A_TOKEN = 4  # a rule of thumb for English; an estimate needs no more
 TOKENS_AN_ANSWER = 400
 
 
@@ -189,7 +188,7 @@ class BatchRun:
         """Say whether one more request would go beyond the budget, as far as can be told before the answers."""
         limits, summary = self.run.limits, self.run.summary
         prompts, answers = self._estimate[0] + count_tokens(prompt), self._estimate[1] + TOKENS_AN_ANSWER
-        tokens = summary.prompt_tokens + summary.completion_tokens + prompts + answers
+        tokens = summary.tokens + prompts + answers
         usd = summary.spent + (limits.prices.cost(prompts, answers) or 0.0) * PRICE
         if limits.budget_tokens is not None and tokens > limits.budget_tokens:
             self._over_budget = f"the budget of {limits.budget_tokens} tokens allows no more requests"
@@ -344,11 +343,6 @@ class BatchRun:
             answer = replace(answer, adapted=self.client.body(prompt, self.request, batch.lacks)[1])
         task = Task(wanted.item, wanted.order, wanted.repeat, (0, wanted), prompt, wanted.reask)
         return read_call(self.protocol, task, prompt, answer)
-
-
-def count_tokens(prompt: Prompt) -> int:
-    """Return about how many tokens a prompt has."""
-    return (len(prompt.system) + len(prompt.user)) // CHARACTERS_A_TOKEN
 
 
 def _name(wanted: Wanted) -> str:

@@ -22,6 +22,7 @@ from storage.runs import Ended, RunRow, RunSettings, Wanted
 from storage.store import Store
 
 TOLD_EVERY = 2.0  # seconds
+NO_VERDICT = ("unreadable", "refused", "cut_off")
 LOOKED_EVERY = 1.0  # seconds between looks at what other processes hold
 RENEWED_EVERY = 15  # of these: a call may take longer than a stretch is held for
 PATIENCE = 30.0  # seconds for which a run waits for a database that cannot be used
@@ -260,11 +261,11 @@ def patiently(work: Callable[[], Result]) -> Result:
 
 
 def progress_line(summary: Summary, missing: int) -> str:
-    """Say in one line how a run stands: rate, time left, cost so far, failures by kind."""
+    """Say in one line how a run stands: rate, time left, cost so far, replies without a verdict, failures by kind."""
     rate = summary.per_second
     left = max(missing - summary.calls, 0) / rate if rate else 0
     told = [f"{summary.calls} of {missing} calls", f"{rate:.1f} a second", f"about {left:.0f} s left"]
-    tokens = summary.prompt_tokens + summary.completion_tokens
-    told.append(f"{summary.usd:.4f} USD" if summary.usd is not None else f"{tokens} tokens")
+    told.append(f"{summary.usd:.4f} USD" if summary.usd is not None else f"{summary.tokens} tokens")
+    told += [f"{count} {status}" for status, count in sorted(summary.by_status.items()) if status in NO_VERDICT]
     told += [f"{count} {kind}" for kind, count in sorted(summary.by_failure.items())]
     return " · ".join(told)

@@ -39,6 +39,7 @@ from judge.transport import PublicTransport
 T = TypeVar("T")
 PATH = "/chat/completions"
 FIRST_WAIT, LONGEST_BACKOFF, LONGEST_WAIT = 0.5, 30.0, 300.0
+TIMEOUT_TRIES = 2  # a server that was silent for so long is rarely quick the next time
 MOST_CONNECTIONS = 10_000  # a run has its own limit
 MOST_ALTERNATIVES = 20  # of a token, the most that OpenAI's own servers give
 
@@ -63,6 +64,15 @@ class Endpoint:
         # Such a key would be refused deep inside the connection, by an exception that shows it.
         if not re.fullmatch(r"[\x21-\x7e]*", self.api_key.strip()):
             raise InputError("the key holds a space, a line break or a letter that no key has: copy it again")
+
+
+@dataclass(slots=True)
+class _Course:
+    """How a call has gone so far: the waits that are left, since when, and how often the server was silent."""
+
+    delays: Iterator[float]
+    began: float = field(default_factory=time.perf_counter)
+    timeouts: int = 0
 
 
 class Client:
@@ -113,7 +123,7 @@ class Client:
         With a scale and `logprobs` in the request, the reply holds the probabilities of the labels
         in the frame the judge saw.
         """
-        delays, began = self.delays(), time.perf_counter()
+        course = _Course(self.delays())
         while True:
             body, adapted = self.body(prompt, request)
             sent = time.perf_counter()
@@ -122,7 +132,7 @@ class Client:
                     response = await _within_openai(self._post(body))
                 reply = _read_completion(response, scale)
             except (APIError, TimeoutError) as error:
-                failure = await self._recover(error, body, delays, began)
+                failure = await self._recover(error, body, course)
                 if failure is not None:
                     return failure
             else:
@@ -144,7 +154,7 @@ class Client:
 
         Once a piece has been given nothing is sent again. Leave it early under `contextlib.aclosing`.
         """
-        delays, began = self.delays(), time.perf_counter()
+        course = _Course(self.delays())
         while True:
             body, adapted = self.body(prompt, {**request, "stream": True, "stream_options": {"include_usage": True}})
             sent = time.perf_counter()
@@ -156,7 +166,8 @@ class Client:
                             yield storable(piece)
                 reply = heard.reply()
             except (APIError, TimeoutError) as error:
-                failure = await self._recover(error, body, iter(()) if heard.text else delays, began)
+                course.delays = iter(()) if heard.text else course.delays
+                failure = await self._recover(error, body, course)
                 if failure is not None:
                     yield failure
                     return
@@ -168,7 +179,7 @@ class Client:
         self, request: Callable[[AsyncOpenAI], Awaitable[T]], *, seconds: float | None = None, once: bool = False
     ) -> T | Failure | None:
         """Do something else than ask; None when the server knows no such thing (404), a Failure as for a call."""
-        delays, began = iter(()) if once else self.delays(), time.perf_counter()
+        course = _Course(iter(()) if once else self.delays())
         while True:
             try:
                 async with asyncio.timeout(seconds or self.endpoint.timeout):
@@ -176,7 +187,7 @@ class Client:
             except (APIError, TimeoutError) as error:
                 if isinstance(error, APIStatusError) and error.status_code == 404:
                     return None
-                failure = await self._recover(error, None, delays, began)
+                failure = await self._recover(error, None, course)
                 if failure is not None:
                     return failure
 
@@ -250,19 +261,20 @@ class Client:
         return body, (("system",) if folded is not prompt else ()) + tuple(adapted)
 
     async def _recover(
-        self, error: APIError | TimeoutError, body: Mapping[str, Any] | None, delays: Iterator[float], began: float
+        self, error: APIError | TimeoutError, body: Mapping[str, Any] | None, course: _Course
     ) -> Failure | None:
         """Return what the call ends in, or None when it may be made again: adapted, or after a wait."""
         trouble = self._explain(error)
         refused = refused_capability(trouble, body) if body else None
-        failure = replace(trouble.failure, seconds=time.perf_counter() - began)
+        failure = replace(trouble.failure, seconds=time.perf_counter() - course.began)
         if refused is not None:
             self._lacks.add(refused)
             return None if await self._traffic.turn() else failure
         if not trouble.again:
             return failure
-        delay = next(delays, None)
-        if delay is None:
+        course.timeouts += failure.kind == "timeout"
+        delay = next(course.delays, None)
+        if delay is None or course.timeouts >= TIMEOUT_TRIES:
             return failure
         if trouble.wait is not None and trouble.wait > LONGEST_WAIT:
             asks = f"; it asks to wait {trouble.wait / 60:.0f} minutes: continue the run then"

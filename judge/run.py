@@ -21,6 +21,7 @@ from judge.render import render
 from judge.traffic import Traffic
 
 Ask = Callable[[Prompt], Awaitable[Reply | Failure]]
+CHARACTERS_A_TOKEN = 4  # a rule of thumb for English; an estimate needs no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +87,15 @@ class Summary:
     by_failure: Counter[str] = field(default_factory=Counter)
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    estimated_tokens: int = 0  # those of replies whose server does not tell
     spent: float = 0.0  # in USD, as far as prices are known
     stopped: str | None = None
     started: float = field(default_factory=time.monotonic)
+
+    @property
+    def tokens(self) -> int:
+        """Return the tokens used, by an estimate where the server does not tell them."""
+        return self.prompt_tokens + self.completion_tokens + self.estimated_tokens
 
     @property
     def usd(self) -> float | None:
@@ -108,10 +115,21 @@ class Summary:
         if isinstance(call.answer, Failure):
             self.by_failure[call.answer.kind] += 1
         else:
-            used = call.answer.prompt_tokens or 0, call.answer.completion_tokens or 0
-            self.prompt_tokens += used[0]
-            self.completion_tokens += used[1]
-            self.spent += (self.prices.cost(*used) or 0.0) * share
+            told = call.answer.prompt_tokens, call.answer.completion_tokens
+            length = len(call.answer.text) + len(call.answer.reasoning or "")
+            estimate = count_tokens(call.prompt), length // CHARACTERS_A_TOKEN
+            self.prompt_tokens += told[0] or 0
+            self.completion_tokens += told[1] or 0
+            self.estimated_tokens += sum(guess for known, guess in zip(told, estimate, strict=True) if known is None)
+            prompt, completion = (
+                guess if known is None else known for known, guess in zip(told, estimate, strict=True)
+            )
+            self.spent += (self.prices.cost(prompt, completion) or 0.0) * share
+
+
+def count_tokens(prompt: Prompt) -> int:
+    """Return about how many tokens a prompt has."""
+    return (len(prompt.system) + len(prompt.user)) // CHARACTERS_A_TOKEN
 
 
 class Run:
@@ -193,9 +211,9 @@ class Run:
         await recorded
 
     def _check_budget(self) -> None:
-        spent = self.summary.prompt_tokens + self.summary.completion_tokens
-        if self.limits.budget_tokens is not None and spent >= self.limits.budget_tokens:
-            self.stop(f"the budget of {self.limits.budget_tokens} tokens is used up")
+        if self.limits.budget_tokens is not None and self.summary.tokens >= self.limits.budget_tokens:
+            guessed = ", by an estimate, because the server does not tell them" if self.summary.estimated_tokens else ""
+            self.stop(f"the budget of {self.limits.budget_tokens} tokens is used up{guessed}")
         usd = self.summary.usd
         if self.limits.budget_usd is not None and usd is not None and usd >= self.limits.budget_usd:
             self.stop(f"the budget of {self.limits.budget_usd:g} USD is used up")
