@@ -147,6 +147,7 @@ async def _judge(
         "failure_examples": _failure_examples(store, wanted.study, part.row.id),
         "prompt_tokens": summary.prompt_tokens,
         "completion_tokens": summary.completion_tokens,
+        "adapted": sorted(summary.adapted),
         "estimated_tokens": summary.estimated_tokens,
         "usd": summary.usd,
         "pending": pending,

@@ -29,10 +29,10 @@ from openai import (
     DefaultAioHttpClient,
 )
 
+from judge.capabilities import CAPABILITIES, refused_capability, request_body
 from judge.completions import Heard, first_choice, read_completion, storable
 from judge.domain import Failure, InputError, Prompt, Reply, Scale
-from judge.refusals import CAPABILITIES, Trouble, explain_status, refused_capability, scrub
-from judge.render import fold_system
+from judge.refusals import Trouble, explain_status, scrub
 from judge.traffic import Traffic
 from judge.transport import PublicTransport
 
@@ -41,7 +41,6 @@ PATH = "/chat/completions"
 FIRST_WAIT, LONGEST_BACKOFF, LONGEST_WAIT = 0.5, 30.0, 300.0
 TIMEOUT_TRIES = 2  # a server that was silent for so long is rarely quick the next time
 MOST_CONNECTIONS = 10_000  # a run has its own limit
-MOST_ALTERNATIVES = 20  # of a token, the most that OpenAI's own servers give
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +67,15 @@ class Endpoint:
 
 @dataclass(slots=True)
 class _Course:
-    """How a call has gone so far: the waits that are left, since when, and how often the server was silent."""
+    """How a call has gone so far: the waits that are left, since when, how often the server was silent.
+
+    `lacks` is what it seems to lack: believed only when it takes the request without that.
+    """
 
     delays: Iterator[float]
     began: float = field(default_factory=time.perf_counter)
     timeouts: int = 0
+    lacks: set[str] = field(default_factory=set)
 
 
 class Client:
@@ -125,7 +128,7 @@ class Client:
         """
         course = _Course(self.delays())
         while True:
-            body, adapted = self.body(prompt, request)
+            body, adapted = self.body(prompt, request, self._lacks | course.lacks)
             sent = time.perf_counter()
             try:
                 async with asyncio.timeout(self.endpoint.timeout):
@@ -136,6 +139,7 @@ class Client:
                 if failure is not None:
                     return failure
             else:
+                self._lacks |= course.lacks
                 return self._finished(reply, sent, adapted)
 
     async def _post(self, body: Mapping[str, Any]) -> httpx2.Response:
@@ -156,7 +160,8 @@ class Client:
         """
         course = _Course(self.delays())
         while True:
-            body, adapted = self.body(prompt, {**request, "stream": True, "stream_options": {"include_usage": True}})
+            streamed = {**request, "stream": True, "stream_options": {"include_usage": True}}
+            body, adapted = self.body(prompt, streamed, self._lacks | course.lacks)
             sent = time.perf_counter()
             heard = Heard()
             try:
@@ -172,6 +177,7 @@ class Client:
                     yield failure
                     return
             else:
+                self._lacks |= course.lacks
                 yield self._finished(reply, sent, adapted)
                 return
 
@@ -240,25 +246,10 @@ class Client:
         return sorted(self._lacks)
 
     def body(
-        self, prompt: Prompt, request: Mapping[str, object], lacks: Collection[str] | None = None
+        self, prompt: Prompt, request: Mapping[str, object], lacks: Collection[str]
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return what to send, in the endpoint's dialect or without what is named, and what that changed."""
-        lacks = self._lacks if lacks is None else lacks
-        folded = fold_system(prompt) if "system" in lacks else prompt
-        system = [{"role": "system", "content": folded.system}] if folded.system else []
-        body: dict[str, Any] = {
-            "model": self.endpoint.model,
-            "messages": [*system, {"role": "user", "content": folded.user}],
-            **_fields(request),
-        }
-        adapted = [name for name in CAPABILITIES if name in lacks and any(each in body for each in CAPABILITIES[name])]
-        limit = body.get("max_tokens")
-        for name in adapted:
-            for each in CAPABILITIES[name]:
-                body.pop(each, None)
-        if "max_tokens" in adapted:
-            body["max_completion_tokens"] = limit
-        return body, (("system",) if folded is not prompt else ()) + tuple(adapted)
+        """Return what to send to a server that lacks this, and what that changed."""
+        return request_body(self.endpoint.model, prompt, request, lacks)
 
     async def _recover(
         self, error: APIError | TimeoutError, body: Mapping[str, Any] | None, course: _Course
@@ -267,8 +258,8 @@ class Client:
         trouble = self._explain(error)
         refused = refused_capability(trouble, body) if body else None
         failure = replace(trouble.failure, seconds=time.perf_counter() - course.began)
-        if refused is not None:
-            self._lacks.add(refused)
+        if refused is not None and len(course.lacks) < len(CAPABILITIES):
+            course.lacks.add(refused)
             return None if await self._traffic.turn() else failure
         if not trouble.again:
             return failure
@@ -318,16 +309,6 @@ def _make_http_client(*, private: bool, proxied: bool) -> httpx2.AsyncClient:
         return DefaultAioHttpClient(limits=limits, trust_env=proxied, **outer)
     inner = DefaultAioHttpClient(limits=limits, trust_env=False, timeout=None, follow_redirects=False)
     return httpx2.AsyncClient(transport=PublicTransport(inner), **outer)
-
-
-def _fields(request: Mapping[str, object]) -> dict[str, object]:
-    """Return a request's fields as they are sent; what is None is left to the server."""
-    fields = {name: value for name, value in request.items() if value is not None}
-    if isinstance(fields.get("response_format"), str):
-        fields["response_format"] = {"type": fields["response_format"]}
-    if fields.get("logprobs") is True:
-        fields.setdefault("top_logprobs", MOST_ALTERNATIVES)
-    return fields
 
 
 async def _within_openai(answer: Awaitable[T]) -> T:

@@ -7,6 +7,7 @@ costs the calls in flight nothing.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,6 +22,8 @@ from judge.render import render
 from judge.traffic import Traffic
 
 Ask = Callable[[Prompt], Awaitable[Reply | Failure]]
+SAME_REFUSALS = 20  # calls refused in a row in the same words, after which a run gives up
+_WITH_DIGITS = re.compile(r"\S*\d\S*")  # numbers of requests, times and the like
 CHARACTERS_A_TOKEN = 4  # a rule of thumb for English; an estimate needs no more
 
 
@@ -87,6 +90,7 @@ class Summary:
     by_failure: Counter[str] = field(default_factory=Counter)
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    adapted: set[str] = field(default_factory=set)  # what the server would not take as it was asked
     estimated_tokens: int = 0  # those of replies whose server does not tell
     spent: float = 0.0  # in USD, as far as prices are known
     stopped: str | None = None
@@ -115,6 +119,7 @@ class Summary:
         if isinstance(call.answer, Failure):
             self.by_failure[call.answer.kind] += 1
         else:
+            self.adapted |= set(call.answer.adapted)
             told = call.answer.prompt_tokens, call.answer.completion_tokens
             length = len(call.answer.text) + len(call.answer.reasoning or "")
             estimate = count_tokens(call.prompt), length // CHARACTERS_A_TOKEN
@@ -151,6 +156,7 @@ class Run:
         self.traffic = Traffic(limits.per_minute)
         self.summary = Summary(limits.prices)
         self._flying: set[asyncio.Task[None]] = set()
+        self._refusals, self._refused_with = 0, ""
         self._ended: asyncio.Queue[tuple[Call, asyncio.Future[None]] | None] = asyncio.Queue()
 
     @property
@@ -200,6 +206,7 @@ class Run:
             answer: Reply | Failure = Failure("request", str(error))
         else:
             answer = await answered(self.ask(prompt))
+            self._check_refusals(answer)
         call = read_call(self.protocol, task, prompt, answer)
         self.summary.count(call)
         if isinstance(answer, Failure) and answer.fatal:
@@ -209,6 +216,15 @@ class Run:
         recorded = asyncio.get_running_loop().create_future()
         self._ended.put_nowait((call, recorded))
         await recorded
+
+    def _check_refusals(self, answer: Reply | Failure) -> None:
+        """Stop when the server refuses one call after the other in the same words."""
+        refused = isinstance(answer, Failure) and answer.kind == "request"
+        words = _WITH_DIGITS.sub("", answer.message) if isinstance(answer, Failure) and refused else ""
+        self._refusals = self._refusals + 1 if words and words == self._refused_with else int(refused)
+        self._refused_with = words
+        if isinstance(answer, Failure) and self._refusals >= SAME_REFUSALS:
+            self.stop(f"the server refused {self._refusals} calls in a row in the same words: {answer.message}")
 
     def _check_budget(self) -> None:
         if self.limits.budget_tokens is not None and self.summary.tokens >= self.limits.budget_tokens:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from judging_study import GOOD, order, quiet
-from openai_server import OpenAIServer, completion, error, hanging
+from openai_server import OpenAIServer, completion, error, hanging, refusing
 
 from exchange.judging import estimate_run, run_judge
 from judge.domain import InputError, Study
@@ -140,3 +140,21 @@ def test_a_dry_run_shows_the_system_message(store, item, judge) -> None:
         told = judge(server, "--dry-run").stdout.decode()
     assert protocol.system
     assert told.index(protocol.system) < told.index("It is 5.")
+
+
+def test_a_server_that_refuses_everything_in_the_same_words_stops_the_run(store, make_study) -> None:
+    make_study(60)
+    with OpenAIServer(lambda seen: error(400, f"Invalid 'messages' (request {seen.number})")) as server:
+        done = run_judge(store, order(server, limits=Limits(4)), quiet)
+        assert done["stopped"].startswith("the server refused 20 calls in a row in the same words: ")
+        assert server.served <= 24
+        # One that takes some is not such a server: the others are the failures of their texts.
+        server.behave = lambda seen: GOOD if seen.number % 10 == 0 else error(400, "Invalid 'messages'")
+        assert run_judge(store, order(server, name="picky", limits=Limits(1)), quiet)["stopped"] is None
+
+
+def test_what_the_server_would_not_take_is_told(store, make_study) -> None:
+    make_study(2)
+    with OpenAIServer(refusing(GOOD, "temperature", "max_tokens")) as server:
+        done = run_judge(store, order(server, request={"temperature": 0, "max_tokens": 9, "top_p": 1}), quiet)
+    assert (done["adapted"], done["run"]) == (["max_tokens", "temperature"], {"ok": 4})
