@@ -40,6 +40,7 @@ T = TypeVar("T")
 PATH = "/chat/completions"
 FIRST_WAIT, LONGEST_BACKOFF, LONGEST_WAIT = 0.5, 30.0, 300.0
 TIMEOUT_TRIES = 2  # a server that was silent for so long is rarely quick the next time
+SHORTEST_KEY = 8  # letters; a shorter one may be a word of the reply
 MOST_CONNECTIONS = 10_000  # a run has its own limit
 
 
@@ -163,12 +164,14 @@ class Client:
             streamed = {**request, "stream": True, "stream_options": {"include_usage": True}}
             body, adapted = self.body(prompt, streamed, self._lacks | course.lacks)
             sent = time.perf_counter()
-            heard = Heard()
+            heard, shown = Heard(), ""
             try:
                 async with aclosing(self._chunks(body)) as chunks:
                     async for chunk in chunks:
-                        if piece := heard.add(chunk):
-                            yield storable(piece)
+                        heard.add(chunk)
+                        if piece := self._showable(heard.text)[len(shown) :]:
+                            shown += piece
+                            yield piece
                 reply = heard.reply()
             except (APIError, TimeoutError) as error:
                 course.delays = iter(()) if heard.text else course.delays
@@ -207,14 +210,24 @@ class Client:
         return storable(scrub(text, self.endpoint.api_key.strip()))
 
     def clean(self, reply: Reply) -> Reply:
-        """Return a reply that may be kept and shown."""
+        """Return a reply that may be kept and shown: a server that repeats the whole key is not quoted."""
         return replace(
             reply,
-            text=storable(reply.text),
-            reasoning=reply.reasoning and storable(reply.reasoning),
-            model=reply.model and storable(reply.model),
-            finish_reason=reply.finish_reason and storable(reply.finish_reason),
+            text=self._hide(reply.text),
+            reasoning=reply.reasoning and self._hide(reply.reasoning),
+            model=reply.model and self._hide(reply.model),
+            finish_reason=reply.finish_reason and self._hide(reply.finish_reason),
         )
+
+    def _hide(self, text: str) -> str:
+        key = self.endpoint.api_key.strip()
+        return storable(text.replace(key, "[key]") if len(key) >= SHORTEST_KEY else text)
+
+    def _showable(self, text: str) -> str:
+        """Return so much of a growing text as may be shown: nothing of an end that may become the key."""
+        hidden, key = self._hide(text), self.endpoint.api_key.strip()
+        begun = (size for size in range(min(len(key) - 1, len(hidden)), 0, -1) if hidden.endswith(key[:size]))
+        return hidden[: len(hidden) - next(begun, 0)]
 
     async def _chunks(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         # The deadline is set around each step, not around the yields: the reader's own time is not the server's.

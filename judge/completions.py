@@ -57,8 +57,8 @@ class Heard:
         self._usage: object = None
         self._finish_reason: str | None = None
 
-    def add(self, chunk: Mapping[str, Any]) -> str:
-        """Keep what a chunk brings and return its text."""
+    def add(self, chunk: Mapping[str, Any]) -> None:
+        """Keep what a chunk brings."""
         choice = first_choice(chunk)
         self._model = _name(chunk.get("model")) or self._model
         self._usage = chunk.get("usage") or self._usage
@@ -67,7 +67,6 @@ class Heard:
         text, reasoning = _contents(delta) if isinstance(delta, dict) else ("", None)
         self.text += text
         self._reasoning += reasoning or ""
-        return text
 
     def reply(self) -> Reply:
         """Return the whole reply."""

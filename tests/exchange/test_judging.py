@@ -203,10 +203,13 @@ KEY = "sk-planted-0123456789"
 
 
 def tells_the_key(seen: Seen) -> Answer:
-    """Answer in every way, with the key in each answer that is not a verdict."""
+    """Answer in every way, with the key in each answer but one."""
     text = json.dumps(seen.body["messages"])
     if "Question 1?" in text:
         return error(422, f"failed with {KEY}")
+    if "Question 3?" in text:
+        reply = f'You sent {KEY}. {{"reason": "Bearer {KEY}", "choice": "A"}}'
+        return completion(reply, reasoning=KEY, model=f"m {KEY}", finish_reason=f"stop {KEY}")
     return error(400, f"refused, Bearer {KEY}") if "Question 2?" in text else GOOD
 
 
@@ -258,6 +261,7 @@ def test_a_key_is_found_nowhere(store, make_study, database, tmp_path, accord, m
     assert b"planted" not in told
     assert b"0123456789" not in told
     assert b"Question 1?" in told  # it was the right heap to look through
+    assert b"You sent [key]." in told
 
 
 def test_the_same_prompt_to_the_same_model_is_not_paid_for_twice(store, make_study) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing
@@ -532,6 +533,19 @@ def test_the_key_is_in_no_message(status: int, echo: str, caplog: pytest.LogCapt
     assert "planted" not in texts
     assert KEY[-9:] not in texts
     assert f"*{KEY[-4:]}" not in texts
+
+
+def test_the_key_is_in_no_reply_and_in_no_piece_of_a_stream() -> None:
+    spaced = f"a {KEY} b {KEY[:4]} {KEY[:9]}"
+    reply, _ = ask(script(completion(spaced, reasoning=KEY, model=KEY)))
+    assert (reply.text, reply.reasoning, reply.model) == (f"a [key] b {KEY[:4]} {KEY[:9]}", "[key]", "[key]")
+    chunks = [{"choices": [{"delta": {"content": letter}}]} for letter in spaced]
+    chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    events = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
+    (*pieces, whole), _ = listen(script(Answer(body=events)))
+    assert whole.text == reply.text
+    assert reply.text.startswith("".join(pieces))
+    assert len("".join(pieces)) > len("a [key] b ")
 
 
 def test_the_key_is_in_no_repr() -> None:

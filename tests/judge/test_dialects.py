@@ -109,7 +109,7 @@ def test_a_server_that_takes_no_limit_of_tokens_gets_none() -> None:
     [
         "max_tokens is too large: 2048. This model supports at most 1024 completion tokens, whereas you provided 2048.",
         "Invalid max_tokens value, the valid range of max_tokens is [1, 1024]",
-        "`max_tokens` must be less than or equal to `1024`, the maximum is less than the `context_window` of this model",
+        "`max_tokens` must be less than or equal to `1024`, the maximum is less than the `context_window`",
         "max_tokens: 2048 > 1024, which is the maximum allowed number of output tokens",
     ],
 )
