@@ -59,10 +59,11 @@ class JudgeOrder:
         """Return the order as the embedded model can fill it, if it is for that."""
         if not self.embedded:
             return self
-        from judge.embedded import LABEL
+        from judge.embedded import embedded_name
 
         # Two cores read one prompt as fast as two; a name that says what it is goes into every table and export.
-        return replace(self, name=self.name or LABEL, limits=replace(self.limits, concurrency=1))
+        name = self.name or embedded_name(self.weights)
+        return replace(self, name=name, limits=replace(self.limits, concurrency=1))
 
     def settings(self, protocol: Protocol, model: str) -> RunSettings:
         """Return the settings of the run; what was not said is as the protocol says."""
