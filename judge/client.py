@@ -29,6 +29,7 @@ from openai import (
     DefaultAioHttpClient,
 )
 
+from judge.addresses import check_base_url
 from judge.capabilities import CAPABILITIES, refused_capability, request_body
 from judge.completions import Heard, first_choice, read_completion, storable
 from judge.domain import Failure, InputError, Prompt, Reply, Scale
@@ -44,6 +45,9 @@ SHORTEST_KEY = 8  # letters; a shorter one may be a word of the reply
 MOST_CONNECTIONS = 10_000  # a run has its own limit
 
 
+_NO_COMPLETION = "the server sent no completion, or one without a message"
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where a model is served, and how patient to be; `context` is its size in tokens, where that is known."""
@@ -57,10 +61,8 @@ class Endpoint:
     private: bool = True  # whether it may be in the private network; a server that others use says no
 
     def __post_init__(self) -> None:
-        if self.base_url is not None and not re.match(r"https?://[^/\s]+", self.base_url):
-            raise InputError(
-                f"{self.base_url!r} is not the address of a server: it must begin with http:// or https://"
-            )
+        if self.base_url is not None:
+            check_base_url(self.base_url)
         # Such a key would be refused deep inside the connection, by an exception that shows it.
         if not re.fullmatch(r"[\x21-\x7e]*", self.api_key.strip()):
             raise InputError("the key holds a space, a line break or a letter that no key has: copy it again")
@@ -356,7 +358,7 @@ def _read_completion(response: httpx2.Response, scale: Scale | None) -> Reply:
     # Some gateways answer 200 and put the provider's error in the body.
     if isinstance(body, dict) and body.get("error"):
         raise APIError("error", response.request, body=body["error"])
-    raise APIResponseValidationError(response, None, message="the server sent no completion")
+    raise APIResponseValidationError(response, None, message=_NO_COMPLETION)
 
 
 def _explain(error: APIError | TimeoutError, endpoint: Endpoint, now: float) -> Trouble:
@@ -366,7 +368,10 @@ def _explain(error: APIError | TimeoutError, endpoint: Endpoint, now: float) -> 
     if isinstance(error, APIResponseValidationError):
         page = "web page" in error.message
         hint = ": check the address, which usually ends in /v1" if page else ""
-        return Trouble(Failure("server", error.message + hint, fatal=page), again=not page)
+        # What is whole and no completion was meant so: it would come again, and be paid for again.
+        return Trouble(
+            Failure("server", error.message + hint, fatal=page), again=not page and error.message != _NO_COMPLETION
+        )
     if isinstance(error, APIConnectionError):
         where = httpx2.URL(endpoint.base_url or str(error.request.url)).netloc.decode().rpartition("@")[2]
         why = str(error.__cause__ or "") or type(error.__cause__).__name__

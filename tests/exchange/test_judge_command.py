@@ -158,3 +158,11 @@ def test_what_the_server_would_not_take_is_told(store, make_study) -> None:
     with OpenAIServer(refusing(GOOD, "temperature", "max_tokens")) as server:
         done = run_judge(store, order(server, request={"temperature": 0, "max_tokens": 9, "top_p": 1}), quiet)
     assert (done["adapted"], done["run"]) == (["max_tokens", "temperature"], {"ok": 4})
+
+
+def test_an_address_that_is_none_is_said_before_anything_is_asked(make_study, accord, database) -> None:
+    make_study(1)
+    words = ["judge", "--study", "s", "--model", "m", "--base-url", "http://localhost:99999/v1", "--database", database]
+    done = accord(*words)
+    assert done.returncode == 2
+    assert b"is not the address of a server" in done.stderr

@@ -266,10 +266,8 @@ def test_a_value_out_of_range_is_reported_not_dropped() -> None:
         dropped(0),
         truncated_json(),
         Answer(body={"error": {"message": "provider down", "code": 502}}),
-        Answer(body={"choices": []}),
-        Answer(body=b"[]"),
     ],
-    ids=["429", "500", "503", "dropped", "no body", "truncated", "error in 200", "no choice", "a list"],
+    ids=["429", "500", "503", "dropped", "no body", "truncated", "error in 200"],
 )
 def test_a_passing_trouble_is_tried_again(bad: Answer) -> None:
     waits = Waits()
@@ -425,6 +423,9 @@ CONTEXT_LENGTH = "This model's maximum context length is 8192 tokens. However, y
         (error(400, "Invalid 'messages'"), "request", False),
         (error(409, "conflict"), "request", False),
         (Answer(body=b"<!doctype html><title>Welcome</title>"), "server", True),
+        (Answer(body={"choices": []}), "server", False),
+        (Answer(body={"choices": [{"message": None}]}), "server", False),
+        (Answer(body=b"[]"), "server", False),
     ],
 )
 def test_a_lasting_trouble_is_not_tried_again(answer: Answer, kind: str, fatal: bool) -> None:
@@ -586,10 +587,35 @@ def test_scrubbing_leaves_other_texts_alone() -> None:
     assert scrub("no key at all", "") == "no key at all"
 
 
-@pytest.mark.parametrize("address", ["localhost:8000/v1", "ftp://x", "", "https://"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "localhost:8000/v1",
+        "ftp://x",
+        "",
+        "https://",
+        "http://localhost:port/v1",
+        "http://localhost:65536/v1",
+        "http://localhost:0/v1",
+        "http://:8000/v1",
+        "http://[::1/v1",
+        "http://[not-an-address]/v1",
+        "http://two words/v1",
+        "http://two..dots/v1",
+        "http://a<b>/v1",
+        f"http://{'x' * 64}.org/v1",
+    ],
+)
 def test_an_address_that_is_none_is_refused(address: str) -> None:
-    with pytest.raises(InputError, match="http"):
+    with pytest.raises(InputError, match="is not the address of a server"):
         Endpoint(address, "m", KEY)
+
+
+@pytest.mark.parametrize(
+    "address", ["http://localhost", "https://[::1]:8000/v1", "http://vllm_1:8000/v1", "https://bücher.example./v1"]
+)
+def test_an_address_that_is_one_is_taken(address: str) -> None:
+    assert Endpoint(address, "m", KEY).base_url == address
 
 
 # Probabilities of labels.
