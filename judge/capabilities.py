@@ -142,7 +142,7 @@ def _is_mistake(trouble: Trouble, body: Mapping[str, Any], name: str) -> bool:
 
 
 def _is_named(name: str, fields: Iterable[str]) -> bool:
-    return any(CAPABILITIES[name].names.search(field) for field in fields)
+    return any(field == name or CAPABILITIES[name].names.search(field) for field in fields)
 
 
 def _is_said(name: str, text: str) -> bool:

@@ -88,6 +88,7 @@ def test_a_field_that_is_named_by_itself_needs_no_words(name: str) -> None:
     place = ["body", "messages", 0, "role"] if name == "system" else ["body", name]
     for refusal in (
         error(400, "No.", param=where),
+        error(400, "No.", param=name),
         Answer(422, {"detail": [{"type": "value_error", "loc": place, "msg": "No.", "input": 1}]}),
     ):
         [reply], _ = ask(lambda seen, no=refusal: no if asks(seen, name) else GOOD)
