@@ -7,11 +7,10 @@ before a page is wanted: it takes seconds.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,16 +20,8 @@ from terminal import (
     BY,
     DEFAULT_DATABASE,
     AsJson,
-    BaseUrl,
-    BudgetTokens,
-    Concurrency,
     DatabaseUrl,
-    KeyVariable,
-    MaxTokens,
-    ModelName,
-    Orders,
     StudyName,
-    Temperature,
     clear_errors,
     created,
     opened,
@@ -40,6 +31,7 @@ from terminal import (
 )
 from terminal_backup import backup, restore
 from terminal_examples import demo
+from terminal_judge import judge, reparse
 from terminal_probe import probe
 from terminal_statistics import agreement, plan, verify
 from terminal_users import audit, users
@@ -258,89 +250,7 @@ def bundle(
     write("".join(f"{digest}  {path}\n" for path, digest in sums.items()))
 
 
-@app.command()
-def judge(
-    study: StudyName,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    orders: Orders = "both",
-    repeats: Annotated[int, typer.Option(help="How often each prompt is asked.", min=1)] = 1,
-    concurrency: Concurrency = 16,
-    temperature: Temperature = None,
-    max_tokens: MaxTokens = None,
-    limit: Annotated[int | None, typer.Option(help="Only the first so many items.", min=1)] = None,
-    per_minute: Annotated[int | None, typer.Option(help="At most so many calls a minute.", min=1)] = None,
-    budget_usd: Annotated[float | None, typer.Option(help="Stop when this is spent; needs both prices.", min=0)] = None,
-    budget_tokens: BudgetTokens = None,
-    price_prompt: Annotated[float | None, typer.Option(help="USD for a million prompt tokens.", min=0)] = None,
-    price_completion: Annotated[float | None, typer.Option(help="USD for a million completion tokens.", min=0)] = None,
-    name: Annotated[str | None, typer.Option(help="The judge's name in the study; by default the model's.")] = None,
-    api_key_env: KeyVariable = "OPENAI_API_KEY",
-    reask: Annotated[
-        int, typer.Option(help="Ask again, up to so many times, for a reply without a verdict; recorded.", min=0)
-    ] = 0,
-    batch: Annotated[
-        bool, typer.Option("--batch", help="Hand the requests in through the server's Batch API, at half the price.")
-    ] = False,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="With --batch: do not wait for the answers.")] = False,
-    again: Annotated[bool, typer.Option("--no-reuse", help="Ask even where the same was asked before.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked, and ask nothing.")] = False,
-    as_json: AsJson = False,
-    database: DatabaseUrl = DEFAULT_DATABASE,
-) -> None:
-    """Let a model judge a study, in both orders; start it again and it does only what is missing.
-
-    Example: `python app.py judge --study demo --model gpt-x --base-url http://localhost:8000/v1`
-    """
-    from exchange.judging import JudgeOrder, estimate_run, run_judge
-    from judge.run import Limits, Prices
-
-    wanted = JudgeOrder(
-        study=study,
-        model=model,
-        base_url=base_url,
-        name=name,
-        key=os.environ.get(api_key_env, ""),
-        orders=("AB", "BA") if orders == "both" else (orders,),
-        repeats=repeats,
-        limit=limit,
-        reuse=not again,
-        reask=reask,
-        request={"temperature": temperature, "max_tokens": max_tokens},
-        weights=own_weights(),
-        batch=batch,
-        wait=not no_wait,
-        limits=Limits(concurrency, per_minute, budget_tokens, budget_usd, Prices(price_prompt, price_completion)),
-    )
-    with clear_errors(), opened(database) as store:
-        if dry_run:
-            estimate = estimate_run(store, wanted)
-            write(json.dumps(estimate, ensure_ascii=False, indent=1) + "\n" if as_json else told_estimate(estimate))
-            return
-        done = run_judge(store, wanted, lambda line: typer.echo(line, err=True))
-    write(json.dumps(done, ensure_ascii=False, indent=1) + "\n" if as_json else told_run(done))
-    if done["stopped"] or done["run"].get("failed"):
-        typer.echo("start the same command again to do what is missing", err=True)
-        raise typer.Exit(1)
-
-
-@app.command()
-def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = DEFAULT_DATABASE) -> None:
-    """Read every stored reply of a study again with the current rules, and report what changed; both are kept."""
-    from exchange.judging import reread_study
-
-    with clear_errors(), opened(database) as store:
-        changes = reread_study(store, study)
-    if as_json:
-        write(json.dumps({"study": study, "changed": changes}, ensure_ascii=False, indent=1) + "\n")
-        return
-    for change in changes:
-        before, after = (part[1] or part[0] for part in (change["before"], change["after"]))
-        write(f"{change['item']} {change['judge']} {change['order']}: {before} → {after}\n")
-    write(f"{len(changes)} verdicts changed\n")
-
-
-for command in (agreement, plan, verify, demo, probe, backup, restore, audit):
+for command in (judge, reparse, agreement, plan, verify, demo, probe, backup, restore, audit):
     app.command()(command)
 app.add_typer(users, name="users")
 
@@ -351,21 +261,6 @@ def mapping(pairs: list[str]) -> dict[str, str]:
     if wrong:
         raise InputError(f"--map {wrong[0]!r}: write FIELD=COLUMN, such as --map response_a=answer1")
     return dict(pair.split("=", 1) for pair in pairs)
-
-
-def told_estimate(estimate: dict[str, Any]) -> str:
-    """Return an estimate for people: numbers first, then the first prompt as it would be sent."""
-    cost = "unknown (give both prices)" if estimate["usd"] is None else f"{estimate['usd']:.4f} USD"
-    head = f"{estimate['calls']} calls, about {estimate['prompt_tokens']} prompt tokens, cost {cost}\n"
-    return head + (f"\n{estimate['first_prompt']}\n" if estimate["first_prompt"] else "")
-
-
-def told_run(done: dict[str, Any]) -> str:
-    """Return how a run went, for people."""
-    counts = ", ".join(f"{count} {status}" for status, count in sorted(done["run"].items())) or "nothing yet"
-    stopped = f"stopped: {done['stopped']}\n" if done["stopped"] else ""
-    now = f"{done['calls']} calls now, {done['reasked']} of them asked again, {done['reused']} known from before"
-    return f"{stopped}{done['judge']}: {counts} ({now})\n"
 
 
 def main(arguments: list[str] | None = None) -> None:

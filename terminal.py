@@ -33,6 +33,7 @@ Orders = Annotated[Literal["AB", "BA", "both"], typer.Option(help="How the sides
 Concurrency = Annotated[int, typer.Option(help="How many calls fly at once.", min=1)]
 Temperature = Annotated[float | None, typer.Option(help="Instead of the protocol's own.")]
 MaxTokens = Annotated[int | None, typer.Option(help="Instead of the protocol's own.", min=1)]
+TimeOut = Annotated[float | None, typer.Option(help="Seconds for each try of a call; by default 60.", min=0.001)]
 BudgetTokens = Annotated[int | None, typer.Option(help="Stop when so many tokens are used.", min=1)]
 KeyVariable = Annotated[str, typer.Option(help="The environment variable that holds the key.")]
 

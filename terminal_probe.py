@@ -22,6 +22,7 @@ from terminal import (
     ModelName,
     Orders,
     Temperature,
+    TimeOut,
     clear_errors,
     opened,
     own_protocols,
@@ -47,6 +48,7 @@ def probe(
     concurrency: Concurrency = 16,
     temperature: Temperature = None,
     max_tokens: MaxTokens = None,
+    timeout: TimeOut = None,
     budget_tokens: BudgetTokens = None,
     api_key_env: KeyVariable = "OPENAI_API_KEY",
     as_json: AsJson = False,
@@ -76,6 +78,7 @@ def probe(
             limit=limit,
             request={"temperature": temperature, "max_tokens": max_tokens},
             weights=own_weights(),
+            timeout=timeout,
             limits=Limits(concurrency, budget_tokens=budget_tokens),
         )
         attacks = find_attacks(attack or [])

@@ -188,6 +188,6 @@ class _Job:
     async def _go(self) -> str | None:
         """Run to the end and return why it was stopped, if it was."""
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
-        async with self.endpoints.connect(self.order.preset, self.order.who) as self.judge:
+        async with self.endpoints.connect(self.order.preset, self.order.who, self.run.traffic) as self.judge:
             summary = await judge_study(self.part, self.run, lambda _: None)
         return summary.stopped

@@ -15,12 +15,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from exchange.study_run import StudyRun, at_work, ended_call
+from exchange.study_run import StudyRun, at_work, ended_call, note_missing
 from judge.batch import MOST_BYTES, MOST_REQUESTS, OVER, PRICE, Batches, Remote, may_exist, request_line
 from judge.client import Client
-from judge.domain import Failure, ItemError, Prompt, Reply
+from judge.domain import AccordError, Failure, ItemError, Prompt, Reply
+from judge.refusals import fault_in
 from judge.render import render
-from judge.run import Call, Run, Summary, Task, read_call
+from judge.run import Call, Run, Summary, Task, count_tokens, read_call
 from storage.batches import BatchRow, Key, key_of
 from storage.runs import Wanted
 
@@ -29,7 +30,6 @@ FIRST_POLL, LONGEST_POLL, SLICE = 0.5, 30.0, 0.5  # seconds
 CHUNK = 200  # answers kept in one transaction
 PROBES = 3
 FORGOTTEN = timedelta(days=7)  # a batch is over after one day
-CHARACTERS_A_TOKEN = 4  # a rule of thumb for English; an estimate needs no more
 TOKENS_AN_ANSWER = 400
 
 
@@ -67,6 +67,8 @@ class BatchRun:
             summary.stopped = f"{summary.stopped}; {left}" if summary.stopped else left
         elif self._over_budget:
             self.run.stop(self._over_budget)
+        else:
+            note_missing(self.part, self.run)
         return summary
 
     def _say(self, line: str) -> None:
@@ -186,7 +188,7 @@ class BatchRun:
         """Say whether one more request would go beyond the budget, as far as can be told before the answers."""
         limits, summary = self.run.limits, self.run.summary
         prompts, answers = self._estimate[0] + count_tokens(prompt), self._estimate[1] + TOKENS_AN_ANSWER
-        tokens = summary.prompt_tokens + summary.completion_tokens + prompts + answers
+        tokens = summary.tokens + prompts + answers
         usd = summary.spent + (limits.prices.cost(prompts, answers) or 0.0) * PRICE
         if limits.budget_tokens is not None and tokens > limits.budget_tokens:
             self._over_budget = f"the budget of {limits.budget_tokens} tokens allows no more requests"
@@ -308,6 +310,21 @@ class BatchRun:
             self._keep(batch, remote, {"/".join(map(str, key)): missing for key in keys})
 
     def _keep(self, batch: BatchRow, remote: Remote, answers: Mapping[str, Reply | Failure]) -> None:
+        """Keep answers; one that cannot be stored becomes a failure and takes no other with it."""
+        try:
+            self._keep_together(batch, remote, answers)
+        except AccordError:
+            raise
+        except Exception as error:
+            if len(answers) > 1:
+                for name, answer in answers.items():
+                    self._keep(batch, remote, {name: answer})
+            elif any(isinstance(answer, Failure) for answer in answers.values()):
+                raise
+            else:
+                self._keep_together(batch, remote, dict.fromkeys(answers, fault_in(error)))
+
+    def _keep_together(self, batch: BatchRow, remote: Remote, answers: Mapping[str, Reply | Failure]) -> None:
         ids = {int(number) for name in answers if (number := name.partition("/")[0]).isdecimal()}
         calls = {}
         for wanted in self.store.batch_wanted(self.row, batch, sorted(ids)):
@@ -326,11 +343,6 @@ class BatchRun:
             answer = replace(answer, adapted=self.client.body(prompt, self.request, batch.lacks)[1])
         task = Task(wanted.item, wanted.order, wanted.repeat, (0, wanted), prompt, wanted.reask)
         return read_call(self.protocol, task, prompt, answer)
-
-
-def count_tokens(prompt: Prompt) -> int:
-    """Return about how many tokens a prompt has."""
-    return (len(prompt.system) + len(prompt.user)) // CHARACTERS_A_TOKEN
 
 
 def _name(wanted: Wanted) -> str:

@@ -18,6 +18,7 @@ from judge.domain import LONGEST_NAME, Failure, InputError, Prompt, Reply
 from judge.embedded import LABEL, EmbeddedModel, find_weights
 from judge.protocol import Protocol
 from judge.run import Prices
+from judge.traffic import Traffic
 from storage.endpoints import NamedEndpoint
 from storage.store import Store
 
@@ -79,12 +80,13 @@ class Endpoints:
         self.private = environment.get("ACCORD_ALLOW_PRIVATE", "").lower() in ("on", "1", "true")
         self._allowed = KeyAddresses(environment)
         self._embedded = EmbeddedModel(weights)
+        self.embedded = replace(EMBEDDED, name=self._embedded.name)
         # By preset and person, with the address it was typed for: a preset that moves takes no key along.
         self._keys: dict[tuple[str, str], tuple[str | None, str]] = {}
 
     def presets(self) -> list[Preset]:
-        """Return every judge by name; the embedded demonstration model is always the first."""
-        return [EMBEDDED, *(_preset(row) for row in self.store.endpoints())]
+        """Return every judge by name; the embedded model is always the first."""
+        return [self.embedded, *(_preset(row) for row in self.store.endpoints())]
 
     def preset(self, name: str) -> Preset:
         """Return the judge of this name, or say which there are."""
@@ -97,7 +99,7 @@ class Endpoints:
         """Store a judge under its name, without any key."""
         if not preset.name.strip() or len(preset.name) > LONGEST_NAME:
             raise InputError(f"give the endpoint a name of at most {LONGEST_NAME} characters")
-        if preset.embedded or preset.name == EMBEDDED.name:
+        if preset.embedded or preset.name in (EMBEDDED.name, self.embedded.name):
             raise InputError("the embedded model is always there: give the endpoint another name")
         check_address(preset.base_url, self.private)
         if preset.key_env and not KEY_VARIABLE.fullmatch(preset.key_env):
@@ -188,11 +190,13 @@ class Endpoints:
         return Endpoint(preset.base_url, model, self._key(preset, who), private=self.private)
 
     @asynccontextmanager
-    async def connect(self, preset: str | Preset, who: str = "") -> AsyncIterator[Connected]:
-        """Give a judge, by its name or as described, ready to be asked."""
+    async def connect(
+        self, preset: str | Preset, who: str = "", traffic: Traffic | None = None
+    ) -> AsyncIterator[Connected]:
+        """Give a judge, by its name or as described, ready to be asked for as long as the traffic lasts."""
         wanted = self.preset(preset) if isinstance(preset, str) else preset
         endpoint = await self.reach(wanted, who)
-        async with Client(endpoint) as client:
+        async with Client(endpoint, traffic=traffic) as client:
             if wanted.embedded:
                 yield Connected(wanted, endpoint, client, self._embedded.request)
             else:

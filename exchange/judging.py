@@ -6,13 +6,13 @@ import asyncio
 import itertools
 import json
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from exchange.batching import TOKENS_AN_ANSWER, BatchRun, count_tokens
+from exchange.batching import TOKENS_AN_ANSWER, BatchRun
 from exchange.study_run import judge_study, prepare_run
 from judge.batch import PRICE
 from judge.client import Client, Endpoint
@@ -20,8 +20,9 @@ from judge.domain import Failure, InputError, Order, Prompt, Reply
 from judge.protocol import Protocol, load_version
 from judge.read import read
 from judge.render import render
-from judge.run import Limits
+from judge.run import Limits, Run, Summary, count_tokens
 from storage.codec import item_from_json
+from storage.run_reads import FAILURE_KINDS
 from storage.runs import RunSettings
 from storage.store import Store
 
@@ -44,6 +45,7 @@ class JudgeOrder:
     reask: int = 0
     request: Mapping[str, Any] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    timeout: float | None = None  # seconds for each try of a call
     weights: Path | None = None  # another GGUF file for the embedded model
     batch: bool = False
     wait: bool = True  # for a batch to be answered
@@ -57,10 +59,11 @@ class JudgeOrder:
         """Return the order as the embedded model can fill it, if it is for that."""
         if not self.embedded:
             return self
-        from judge.embedded import LABEL
+        from judge.embedded import embedded_name
 
         # Two cores read one prompt as fast as two; a name that says what it is goes into every table and export.
-        return replace(self, name=self.name or LABEL, limits=replace(self.limits, concurrency=1))
+        name = self.name or embedded_name(self.weights)
+        return replace(self, name=name, limits=replace(self.limits, concurrency=1))
 
     def settings(self, protocol: Protocol, model: str) -> RunSettings:
         """Return the settings of the run; what was not said is as the protocol says."""
@@ -79,19 +82,31 @@ def served(wanted: JudgeOrder) -> Iterator[tuple[Endpoint, Constraints]]:
         from judge.embedded import EmbeddedModel
 
         with EmbeddedModel(wanted.weights) as model:
-            yield model.start(), model.request
+            yield patient(model.start(), wanted.timeout), model.request
         return
     if wanted.model is None:
         raise InputError("no model is named: add --model")
     if wanted.base_url is None and not wanted.key:
         raise InputError("there is no key: set OPENAI_API_KEY (or --api-key-env), or name a server with --base-url")
-    yield Endpoint(wanted.base_url, wanted.model, wanted.key), lambda _: {}
+    yield patient(Endpoint(wanted.base_url, wanted.model, wanted.key), wanted.timeout), lambda _: {}
+
+
+def patient(endpoint: Endpoint, timeout: float | None) -> Endpoint:
+    """Return an endpoint that is waited for as long as was wished."""
+    return endpoint if timeout is None else replace(endpoint, timeout=timeout)
+
+
+def check_order(wanted: JudgeOrder) -> None:
+    """Refuse an order that contradicts itself."""
+    if wanted.embedded and wanted.batch:
+        raise InputError("the embedded model takes no batches: leave --batch out, or give --model and a key")
+    if wanted.limits.budget_usd is not None and wanted.limits.prices.cost(0, 0) is None:
+        raise InputError("a budget in USD needs --price-prompt and --price-completion; or set --budget-tokens")
 
 
 def run_judge(store: Store, wanted: JudgeOrder, tell: Callable[[str], None]) -> dict[str, Any]:
     """Judge a study and return how it went; Ctrl-C stops it cleanly."""
-    if wanted.embedded and wanted.batch:
-        raise InputError("the embedded model takes no batches: leave --batch out, or give --model and a key")
+    check_order(wanted)
     with served(wanted) as (endpoint, constraints):
         return asyncio.run(_judge(store, wanted.alone(), endpoint, tell, constraints))
 
@@ -106,17 +121,17 @@ async def _judge(
     protocol = load_version(store.study(wanted.study).protocol)
     settings = wanted.settings(protocol, endpoint.model)
     request = {**settings.request, **constraints(protocol)}
-    async with Client(endpoint) as client:
 
-        async def ask(prompt: Prompt) -> Reply | Failure:
-            return await client.ask(prompt, request, protocol.scale)
+    async def ask(prompt: Prompt) -> Reply | Failure:
+        return await client.ask(prompt, request, protocol.scale)
 
-        part, run = prepare_run(store, wanted.study, settings, ask, wanted.limits)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, run.stop, "interrupted")
+    part, run = prepare_run(store, wanted.study, settings, ask, wanted.limits)
+    async with Client(endpoint, traffic=run.traffic) as client:
         if wanted.batch:
-            summary = await BatchRun(part, run, client, request, tell).go(wait=wanted.wait)
+            work = BatchRun(part, run, client, request, tell).go(wait=wanted.wait)
         else:
-            summary = await judge_study(part, run, tell)
+            work = judge_study(part, run, tell)
+        summary = await interruptible(run, work, tell)
     pending = store.count_pending(part.row)
     if pending and not wanted.batch:
         run.stop(f"{pending} requests are in batches at the server: the same command with --batch collects them")
@@ -130,34 +145,84 @@ async def _judge(
         "reasked": summary.reasked,
         "by_status": dict(summary.by_status),
         "failures": dict(summary.by_failure),
+        "failure_examples": _failure_examples(store, wanted.study, part.row.id),
         "prompt_tokens": summary.prompt_tokens,
         "completion_tokens": summary.completion_tokens,
+        "adapted": sorted(summary.adapted),
+        "estimated_tokens": summary.estimated_tokens,
         "usd": summary.usd,
         "pending": pending,
+        "missing": part.missing(),
         "stopped": summary.stopped,
         "run": store.run_counts(part.row),
     }
 
 
+async def interruptible(run: Run, work: Coroutine[Any, Any, Summary], tell: Callable[[str], None]) -> Summary:
+    """Do the work of a run; Ctrl-C waits for calls in flight and keeps them, a second one gives them up."""
+    working = asyncio.ensure_future(work)
+    presses = itertools.count(1)
+
+    def interrupt() -> None:
+        press = next(presses)
+        run.stop("interrupted")
+        if press == 1 and run.in_flight:
+            tell(f"waiting for {run.in_flight} calls in flight; press Ctrl-C again to give them up")
+        elif press == 2:
+            working.cancel()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        return await working
+    except asyncio.CancelledError:
+        if not working.cancelled():  # somebody else cancelled us
+            raise
+        return run.summary
+
+
+def _failure_examples(store: Store, study: str, run: int) -> dict[str, Any]:
+    """Return what has failed of a run by kind, each with what one of the calls ended in."""
+    kinds = {kind: count for kind, count in store.failures_by_kind(study, run).items() if kind in FAILURE_KINDS}
+    examples = {kind: store.failed_calls(study, run, kind, 1)[0].error or "" for kind in kinds}
+    return {
+        kind: {"count": count, "example": examples[kind].removeprefix(f"{kind}: ")} for kind, count in kinds.items()
+    }
+
+
 def estimate_run(store: Store, wanted: JudgeOrder) -> dict[str, Any]:
-    """Say what a run would ask, without asking: calls, tokens, cost and the first prompt."""
-    study = store.study(wanted.study)
-    protocol = load_version(study.protocol)
-    settings = wanted.settings(protocol, wanted.model or "embedded")
-    bodies = itertools.islice(store.records(wanted.study), wanted.limit)
-    tokens = 0
-    first = ""
-    count = 0
-    for body, _ in bodies:
-        prompt = render(protocol, item_from_json(json.loads(body)))
-        first = first or prompt.user
-        tokens += count_tokens(prompt) * len(settings.orders) * settings.repeats
-        count += len(settings.orders) * settings.repeats
-    answers = count * TOKENS_AN_ANSWER
-    usd = wanted.limits.prices.cost(tokens, answers)
-    if usd is not None and wanted.batch:
-        usd *= PRICE
-    return {"calls": count, "prompt_tokens": tokens, "completion_tokens": answers, "usd": usd, "first_prompt": first}
+    """Say what a run would ask, without asking: calls that are missing, tokens, cost and the first prompt."""
+    check_order(wanted)
+    wanted = wanted.alone()
+    protocol = load_version(store.study(wanted.study).protocol)
+    settings = wanted.settings(protocol, wanted.model or _embedded_model(wanted))
+    first: Prompt | None = None
+    tokens = items = 0
+    for body, _ in itertools.islice(store.records(wanted.study), wanted.limit):
+        prompt = render(protocol, item_from_json(json.loads(body)), settings.orders[0])
+        first = first or prompt
+        tokens += count_tokens(prompt)
+        items += 1
+    calls = items * len(settings.orders) * settings.repeats
+    run = store.find_run(wanted.study, settings)
+    stored = store.made_calls(run) + store.count_pending(run) if run else 0
+    left = max(calls - stored, 0)
+    prompts, answers = round(tokens / max(items, 1) * left), left * TOKENS_AN_ANSWER
+    usd = wanted.limits.prices.cost(prompts, answers)
+    return {
+        "calls": left,
+        "stored": stored,
+        "prompt_tokens": prompts,
+        "completion_tokens": answers,
+        "usd": usd * PRICE if usd is not None and wanted.batch else usd,
+        "first_system": first.system if first else "",
+        "first_prompt": first.user if first else "",
+    }
+
+
+def _embedded_model(wanted: JudgeOrder) -> str:
+    from judge.embedded import find_weights
+
+    return find_weights(wanted.weights).stem
 
 
 def reread_study(store: Store, study: str) -> list[dict[str, Any]]:

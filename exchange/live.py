@@ -16,7 +16,7 @@ from judge.domain import Failure, Order, Prompt, Reading, Reply
 from judge.protocol import Protocol, load_version
 from judge.read import read
 from judge.render import render
-from judge.run import Call, Task, verdict_label
+from judge.run import Task, answered, read_call, verdict_label
 from storage.run_reads import StoredCall
 from storage.runs import RunSettings, Wanted
 from storage.store import Store
@@ -153,30 +153,33 @@ class _Asking:
 
     async def ask(self, judge: Connected, order: Order) -> None:
         """Ask in one order, piece by piece, and keep what comes of it."""
-        prompt, began = self.prompts[order], time.perf_counter()
+        began = time.perf_counter()
+        answer = await answered(self._listen(judge, order))
+        if isinstance(answer, Failure):
+            answer = replace(answer, seconds=time.perf_counter() - began)
+        await self._keep(order, answer)
+
+    async def _listen(self, judge: Connected, order: Order) -> Reply | Failure:
         answer: Reply | Failure = Failure("server", "the stream ended without an answer")
-        async with aclosing(judge.stream(prompt, self.protocol)) as pieces:
+        async with aclosing(judge.stream(self.prompts[order], self.protocol)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, str):
                     self.calls[order] = replace(self.calls[order], text=self.calls[order].text + piece)
                 else:
                     answer = piece
-        if isinstance(answer, Failure):
-            answer = replace(answer, seconds=time.perf_counter() - began)
-        await self._keep(order, answer)
+        return answer
 
     async def _keep(self, order: Order, answer: Reply | Failure) -> None:
         wanted = self.wanted[order]
-        reading = None if isinstance(answer, Failure) else read(self.protocol, answer.text, answer.finish_reason)
-        call = Call(Task(wanted.item, order, 0, (0, wanted)), self.prompts[order], answer, reading)
+        call = read_call(self.protocol, Task(wanted.item, order, 0, (0, wanted)), self.prompts[order], answer)
         ended = ended_call(self.protocol, call)
         await asyncio.to_thread(self.store.keep_single_calls, self.study, self.settings, [ended])
         label = verdict_label(self.protocol, call)
-        if isinstance(answer, Failure):
-            self.calls[order] = replace(self.calls[order], failure=answer)
+        if isinstance(call.answer, Failure):
+            self.calls[order] = replace(self.calls[order], failure=call.answer)
         else:
-            usd = self.preset.prices.cost(answer.prompt_tokens or 0, answer.completion_tokens or 0)
-            self.calls[order] = LiveCall(order, answer.text, answer, None, reading, label, usd)
+            usd = self.preset.prices.cost(call.answer.prompt_tokens or 0, call.answer.completion_tokens or 0)
+            self.calls[order] = LiveCall(order, call.answer.text, call.answer, None, call.reading, label, usd)
 
 
 def _known_call(protocol: Protocol, stored: StoredCall, preset: Preset) -> LiveCall:

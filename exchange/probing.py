@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import signal
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from typing import Any
 from agreement.comparison import wilson
 from agreement.estimate import Estimate, undefined
 from exchange.importing import ImportRequest, import_files
-from exchange.judging import JudgeOrder, served
+from exchange.judging import JudgeOrder, interruptible, served
 from judge.attacks import Attack, Move, Side, measure, plant
 from judge.client import Client, Endpoint
 from judge.domain import Failure, InputError, Item, Order, Prompt, Reply
@@ -81,7 +80,7 @@ def probe_judge(
     tell(f"{len(tasks)} calls: {len(items)} items, {len(orders)} orders, {len(attacks)} texts and none")
     with served(wanted) as (endpoint, constraints):
         request = {**wanted.settings(protocol, endpoint.model).request, **constraints(protocol)}
-        calls, summary = asyncio.run(_ask_all(protocol, tasks, endpoint, request, wanted.limits))
+        calls, summary = asyncio.run(_ask_all(protocol, tasks, endpoint, request, wanted.limits, tell))
     statuses = _keep(protocol, trials, calls)
     return {
         "study": wanted.study,
@@ -114,19 +113,23 @@ def _tasks(
                 yield Task(planted, order, key=(index, attack.name))
 
 
-async def _ask_all(
-    protocol: Protocol, tasks: Sequence[Task], endpoint: Endpoint, request: Mapping[str, object], limits: Limits
+async def _ask_all(  # noqa: PLR0913, PLR0917 (what, whom, how, and who is told)
+    protocol: Protocol,
+    tasks: Sequence[Task],
+    endpoint: Endpoint,
+    request: Mapping[str, object],
+    limits: Limits,
+    tell: Callable[[str], None],
 ) -> tuple[list[Call], Summary]:
     calls: list[Call] = []
     waiting = iter(tasks)
-    async with Client(endpoint) as client:
 
-        async def ask(prompt: Prompt) -> Reply | Failure:
-            return await client.ask(prompt, request, protocol.scale)
+    async def ask(prompt: Prompt) -> Reply | Failure:
+        return await client.ask(prompt, request, protocol.scale)
 
-        run = Run(protocol, ask, lambda count: list(islice(waiting, count)), calls.extend, limits)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, run.stop, "interrupted")
-        return calls, await run.go()
+    run = Run(protocol, ask, lambda count: list(islice(waiting, count)), calls.extend, limits)
+    async with Client(endpoint, traffic=run.traffic) as client:
+        return calls, await interruptible(run, run.go(), tell)
 
 
 def _keep(protocol: Protocol, trials: Sequence[Trial], calls: Sequence[Call]) -> dict[str, Counter[str]]:

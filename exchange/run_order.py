@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from exchange.batching import TOKENS_AN_ANSWER, count_tokens
+from exchange.batching import TOKENS_AN_ANSWER
 from exchange.endpoints import Endpoints, Preset
 from exchange.judging import JudgeOrder
 from judge.domain import InputError, Order, Prompt
 from judge.protocol import Protocol, load_version
 from judge.render import render
-from judge.run import Limits, Prices
+from judge.run import Limits, Prices, count_tokens
 from storage.codec import item_from_json
 from storage.runs import RunSettings
 from storage.store import Store

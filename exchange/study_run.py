@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from judge.domain import Failure, ItemError, Order, Reply, StorageError
+from judge.domain import AccordError, Failure, ItemError, Order, Reply, StorageError
 from judge.probabilities import soft_score
 from judge.protocol import Protocol, load_version
 from judge.read import read
+from judge.refusals import fault_in
 from judge.render import render
 from judge.run import Ask, Call, Limits, Run, Summary, Task, verdict_label, why_none
 from storage.runs import Ended, RunRow, RunSettings, Wanted
 from storage.store import Store
 
 TOLD_EVERY = 2.0  # seconds
+NO_VERDICT = ("unreadable", "refused", "cut_off")
+LOOKED_EVERY = 1.0  # seconds between looks at what other processes hold
 RENEWED_EVERY = 15  # of these: a call may take longer than a stretch is held for
 PATIENCE = 30.0  # seconds for which a run waits for a database that cannot be used
 Result = TypeVar("Result")
@@ -42,6 +46,10 @@ class StudyRun:
         settings, size = self.row.settings, self.row.study.study.items
         return min(size, settings.limit or size) * len(settings.orders) * settings.repeats
 
+    def missing(self) -> int:
+        """Return how many calls of the whole run have brought no reply and are in no batch."""
+        return max(self.total() - self.store.made_calls(self.row) - self.store.count_pending(self.row), 0)
+
     def fetch(self, count: int) -> list[Task]:
         """Return up to so many calls still to be made; none when nothing is left for this process."""
         while not self.waiting:
@@ -57,11 +65,27 @@ class StudyRun:
         return chosen
 
     def record(self, calls: Sequence[Call]) -> None:
-        """Keep calls that have ended."""
+        """Keep calls that have ended; one that cannot be stored becomes a failure and takes no other with it."""
+        try:
+            self._keep(calls)
+        except AccordError:
+            raise
+        except Exception as error:
+            if len(calls) > 1:
+                for call in calls:
+                    self.record([call])
+            elif calls[0].reading is None:
+                raise
+            else:
+                self._keep([replace(calls[0], answer=fault_in(error), reading=None)])
+
+    def _keep(self, calls: Sequence[Call]) -> None:
         # A stretch is held until its last reply has been asked for again, so that no other process does it too.
-        finished = self.settle(call.task.key[0] for call in calls if not self._asks_again(call.task, call.status))
+        settled = Counter(call.task.key[0] for call in calls if not self._asks_again(call.task, call.status))
         ended = [ended_call(self.protocol, call) for call in calls]
+        finished = [first for first, count in settled.items() if self.left[first] == count]
         kept = patiently(lambda: self.store.keep_calls(self.row, ended, finished))
+        self.settle(settled.elements())
         for call, verdict in zip(calls, kept, strict=True):
             if self._asks_again(call.task, call.status):
                 self.again.append(self._next_attempt(call.task, verdict))
@@ -179,14 +203,30 @@ def prepare_run(store: Store, study: str, settings: RunSettings, ask: Ask, limit
 
 async def judge_study(part: StudyRun, run: Run, tell: Callable[[str], None]) -> Summary:
     """Run to the end, telling how it goes; what this process leaves undone is free for the next one at once."""
-    total = part.total()
-    before = sum(count for status, count in part.store.run_counts(part.row).items() if status != "failed")
-    missing = total - before - part.store.count_pending(part.row)
+    missing = part.missing()
     async with at_work(part, lambda: tell(progress_line(run.summary, missing))):
-        await run.go()
-        while part.take_again() and not run.summary.stopped:
+        told = False
+        while True:
             await run.go()
+            if run.summary.stopped:
+                break
+            if part.take_again():
+                continue
+            if not await asyncio.to_thread(patiently, lambda: part.store.count_foreign(part.row)):
+                break
+            if not told:
+                tell("the rest is with another process: waiting, to do what that may leave undone")
+            told = True
+            await run.traffic.sleep(LOOKED_EVERY)
+    note_missing(part, run)
     return run.summary
+
+
+def note_missing(part: StudyRun, run: Run) -> None:
+    """Let a run that came to its end say what it has not asked; what failed speaks for itself."""
+    never = part.missing() - part.store.run_counts(part.row).get("failed", 0)
+    if never > 0:
+        run.stop(f"{never} calls were not made: another process was at this run with other orders, repeats or a limit")
 
 
 @asynccontextmanager
@@ -221,11 +261,11 @@ def patiently(work: Callable[[], Result]) -> Result:
 
 
 def progress_line(summary: Summary, missing: int) -> str:
-    """Say in one line how a run stands: rate, time left, cost so far, failures by kind."""
+    """Say in one line how a run stands: rate, time left, cost so far, replies without a verdict, failures by kind."""
     rate = summary.per_second
     left = max(missing - summary.calls, 0) / rate if rate else 0
     told = [f"{summary.calls} of {missing} calls", f"{rate:.1f} a second", f"about {left:.0f} s left"]
-    tokens = summary.prompt_tokens + summary.completion_tokens
-    told.append(f"{summary.usd:.4f} USD" if summary.usd is not None else f"{tokens} tokens")
+    told.append(f"{summary.usd:.4f} USD" if summary.usd is not None else f"{summary.tokens} tokens")
+    told += [f"{count} {status}" for status, count in sorted(summary.by_status.items()) if status in NO_VERDICT]
     told += [f"{count} {kind}" for kind, count in sorted(summary.by_failure.items())]
     return " · ".join(told)

@@ -1,11 +1,15 @@
-"""Which addresses a server that others use may send requests to: the whole internet and itself, not its neighbours."""
+"""Addresses of servers: which are none, and which a server that others use may not send requests to: its neighbours."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 import time
+from urllib.parse import urlsplit
+
+from judge.domain import InputError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -69,3 +73,19 @@ class Resolver:
         address = str(min(found, key=lambda each: each.version))
         self._known[host] = time.monotonic() + KEPT, address
         return address
+
+
+def check_base_url(base_url: str) -> None:
+    """Refuse what cannot be the address of a server, before a connection fails on it in words of its own."""
+    try:
+        parts = urlsplit(base_url)
+        host, port = parts.hostname or "", parts.port
+        if ":" in host:
+            ipaddress.IPv6Address(host.partition("%")[0])
+        else:
+            host.encode("idna")  # no part of a name is empty or too long
+    except ValueError as error:
+        raise InputError(f"{base_url!r} is not the address of a server: {error}") from error
+    if parts.scheme not in ("http", "https") or not re.fullmatch(r"[^\s<>\"'^`{|}\\]+", host) or port == 0:
+        why = "it must begin with http:// or https:// and a server's name, such as http://localhost:8000/v1"
+        raise InputError(f"{base_url!r} is not the address of a server: {why}")

@@ -16,7 +16,7 @@ from typing import Any
 from judge.client import Client
 from judge.completions import read_completion
 from judge.domain import Failure, Reply, Scale
-from judge.refusals import said
+from judge.refusals import fault_in, said
 
 MOST_REQUESTS = 50_000
 MOST_BYTES = 190_000_000  # the servers' limit is 200 MB
@@ -114,17 +114,24 @@ class Batches:
             told = json.loads(line)
             name, response, error = str(told["custom_id"]), told.get("response"), told.get("error")
             status, body = (response["status_code"], response["body"]) if response else (0, None)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
+        try:
+            return name, self._answer(status, body, scale) if status else self._never_asked(error)
+        except Exception as fault:  # noqa: BLE001 (one answer must not take the others with it)
+            return name, fault_in(fault)
+
+    def _answer(self, status: Any, body: Any, scale: Scale) -> Reply | Failure:
         if status == 200:
             reply = read_completion(body, scale)
-            return name, reply or Failure("server", "the batch's output holds no completion for this request")
-        if status:
-            refused = body.get("error", body) if isinstance(body, dict) else body
-            return name, self._client.explain(status, refused)
-        return name, self._never_asked(error if isinstance(error, dict) else {})
+            if reply is None:
+                return Failure("server", "the batch's output holds no completion for this request")
+            return self._client.clean(reply)
+        refused = body.get("error", body) if isinstance(body, dict) else body
+        return self._client.explain(status, refused)
 
-    def _never_asked(self, error: Mapping[str, Any]) -> Failure:
+    def _never_asked(self, told: object) -> Failure:
+        error: Mapping[str, Any] = told if isinstance(told, dict) else {}
         text = self._client.scrub(f"{said(error) or 'no reason is given'} ({error.get('code') or 'no code'})")
         if error.get("code") == "batch_expired":
             return Failure("timeout", f"the batch expired before this was answered: {text}")

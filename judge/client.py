@@ -29,17 +29,23 @@ from openai import (
     DefaultAioHttpClient,
 )
 
-from judge.completions import Heard, first_choice, read_completion
+from judge.addresses import check_base_url
+from judge.capabilities import CAPABILITIES, refused_capability, request_body
+from judge.completions import Heard, first_choice, read_completion, storable
 from judge.domain import Failure, InputError, Prompt, Reply, Scale
-from judge.refusals import CAPABILITIES, Trouble, explain_status, refused_capability, scrub
-from judge.render import fold_system
+from judge.refusals import Trouble, explain_status, scrub
+from judge.traffic import Traffic
 from judge.transport import PublicTransport
 
 T = TypeVar("T")
 PATH = "/chat/completions"
 FIRST_WAIT, LONGEST_BACKOFF, LONGEST_WAIT = 0.5, 30.0, 300.0
+TIMEOUT_TRIES = 2  # a server that was silent for so long is rarely quick the next time
+SHORTEST_KEY = 8  # letters; a shorter one may be a word of the reply
 MOST_CONNECTIONS = 10_000  # a run has its own limit
-MOST_ALTERNATIVES = 20  # of a token, the most that OpenAI's own servers give
+
+
+_NO_COMPLETION = "the server sent no completion, or one without a message"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +61,24 @@ class Endpoint:
     private: bool = True  # whether it may be in the private network; a server that others use says no
 
     def __post_init__(self) -> None:
-        if self.base_url is not None and not re.match(r"https?://[^/\s]+", self.base_url):
-            raise InputError(
-                f"{self.base_url!r} is not the address of a server: it must begin with http:// or https://"
-            )
+        if self.base_url is not None:
+            check_base_url(self.base_url)
         # Such a key would be refused deep inside the connection, by an exception that shows it.
         if not re.fullmatch(r"[\x21-\x7e]*", self.api_key.strip()):
             raise InputError("the key holds a space, a line break or a letter that no key has: copy it again")
+
+
+@dataclass(slots=True)
+class _Course:
+    """How a call has gone so far: the waits that are left, since when, how often the server was silent.
+
+    `lacks` is what it seems to lack: believed only when it takes the request without that.
+    """
+
+    delays: Iterator[float]
+    began: float = field(default_factory=time.perf_counter)
+    timeouts: int = 0
+    lacks: set[str] = field(default_factory=set)
 
 
 class Client:
@@ -71,12 +88,14 @@ class Client:
         self,
         endpoint: Endpoint,
         *,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        traffic: Traffic | None = None,
+        sleep: Callable[[float], Awaitable[object]] | None = None,
         jitter: Callable[[], float] = random.random,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.endpoint = endpoint
-        self.pause, self._jitter, self._now = sleep, jitter, now
+        self._traffic = traffic or Traffic()
+        self.pause, self._jitter, self._now = sleep or self._traffic.sleep, jitter, now
         # Only ever grows, so calls that learn the same thing at the same time do no harm.
         self._lacks: set[str] = set()
         # A proxy of the company's can do nothing with the addresses of this machine.
@@ -110,20 +129,21 @@ class Client:
         With a scale and `logprobs` in the request, the reply holds the probabilities of the labels
         in the frame the judge saw.
         """
-        delays, began = self.delays(), time.perf_counter()
+        course = _Course(self.delays())
         while True:
-            body, adapted = self.body(prompt, request)
+            body, adapted = self.body(prompt, request, self._lacks | course.lacks)
             sent = time.perf_counter()
             try:
                 async with asyncio.timeout(self.endpoint.timeout):
                     response = await _within_openai(self._post(body))
                 reply = _read_completion(response, scale)
             except (APIError, TimeoutError) as error:
-                failure = await self._recover(error, body, delays, began)
+                failure = await self._recover(error, body, course)
                 if failure is not None:
                     return failure
             else:
-                return self._finished(replace(reply, seconds=time.perf_counter() - sent, adapted=adapted))
+                self._lacks |= course.lacks
+                return self._finished(reply, sent, adapted)
 
     async def _post(self, body: Mapping[str, Any]) -> httpx2.Response:
         """Send a question over openai's connections; making each request anew takes it longer than sending it."""
@@ -141,31 +161,36 @@ class Client:
 
         Once a piece has been given nothing is sent again. Leave it early under `contextlib.aclosing`.
         """
-        delays, began = self.delays(), time.perf_counter()
+        course = _Course(self.delays())
         while True:
-            body, adapted = self.body(prompt, {**request, "stream": True, "stream_options": {"include_usage": True}})
+            streamed = {**request, "stream": True, "stream_options": {"include_usage": True}}
+            body, adapted = self.body(prompt, streamed, self._lacks | course.lacks)
             sent = time.perf_counter()
-            heard = Heard()
+            heard, shown = Heard(), ""
             try:
                 async with aclosing(self._chunks(body)) as chunks:
                     async for chunk in chunks:
-                        if piece := heard.add(chunk):
+                        heard.add(chunk)
+                        if piece := self._showable(heard.text)[len(shown) :]:
+                            shown += piece
                             yield piece
                 reply = heard.reply()
             except (APIError, TimeoutError) as error:
-                failure = await self._recover(error, body, iter(()) if heard.text else delays, began)
+                course.delays = iter(()) if heard.text else course.delays
+                failure = await self._recover(error, body, course)
                 if failure is not None:
                     yield failure
                     return
             else:
-                yield self._finished(replace(reply, seconds=time.perf_counter() - sent, adapted=adapted))
+                self._lacks |= course.lacks
+                yield self._finished(reply, sent, adapted)
                 return
 
     async def send(
         self, request: Callable[[AsyncOpenAI], Awaitable[T]], *, seconds: float | None = None, once: bool = False
     ) -> T | Failure | None:
         """Do something else than ask; None when the server knows no such thing (404), a Failure as for a call."""
-        delays, began = iter(()) if once else self.delays(), time.perf_counter()
+        course = _Course(iter(()) if once else self.delays())
         while True:
             try:
                 async with asyncio.timeout(seconds or self.endpoint.timeout):
@@ -173,7 +198,7 @@ class Client:
             except (APIError, TimeoutError) as error:
                 if isinstance(error, APIStatusError) and error.status_code == 404:
                     return None
-                failure = await self._recover(error, None, delays, began)
+                failure = await self._recover(error, None, course)
                 if failure is not None:
                     return failure
 
@@ -183,8 +208,28 @@ class Client:
         return replace(found, message=self.scrub(found.message))
 
     def scrub(self, text: str) -> str:
-        """Return a text without the key."""
-        return scrub(text, self.endpoint.api_key.strip())
+        """Return a text that may be kept and shown: without the key."""
+        return storable(scrub(text, self.endpoint.api_key.strip()))
+
+    def clean(self, reply: Reply) -> Reply:
+        """Return a reply that may be kept and shown: a server that repeats the whole key is not quoted."""
+        return replace(
+            reply,
+            text=self._hide(reply.text),
+            reasoning=reply.reasoning and self._hide(reply.reasoning),
+            model=reply.model and self._hide(reply.model),
+            finish_reason=reply.finish_reason and self._hide(reply.finish_reason),
+        )
+
+    def _hide(self, text: str) -> str:
+        key = self.endpoint.api_key.strip()
+        return storable(text.replace(key, "[key]") if len(key) >= SHORTEST_KEY else text)
+
+    def _showable(self, text: str) -> str:
+        """Return so much of a growing text as may be shown: nothing of an end that may become the key."""
+        hidden, key = self._hide(text), self.endpoint.api_key.strip()
+        begun = (size for size in range(min(len(key) - 1, len(hidden)), 0, -1) if hidden.endswith(key[:size]))
+        return hidden[: len(hidden) - next(begun, 0)]
 
     async def _chunks(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         # The deadline is set around each step, not around the yields: the reader's own time is not the server's.
@@ -203,7 +248,7 @@ class Client:
                     break
                 finished = finished or bool(first_choice(chunk).get("finish_reason"))
                 yield chunk
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise APIResponseValidationError(stream.response, None, message="the stream holds broken JSON") from error
         finally:
             await stream.close()
@@ -216,46 +261,32 @@ class Client:
         return sorted(self._lacks)
 
     def body(
-        self, prompt: Prompt, request: Mapping[str, object], lacks: Collection[str] | None = None
+        self, prompt: Prompt, request: Mapping[str, object], lacks: Collection[str]
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return what to send, in the endpoint's dialect or without what is named, and what that changed."""
-        lacks = self._lacks if lacks is None else lacks
-        folded = fold_system(prompt) if "system" in lacks else prompt
-        system = [{"role": "system", "content": folded.system}] if folded.system else []
-        body: dict[str, Any] = {
-            "model": self.endpoint.model,
-            "messages": [*system, {"role": "user", "content": folded.user}],
-            **_fields(request),
-        }
-        adapted = [name for name in CAPABILITIES if name in lacks and any(each in body for each in CAPABILITIES[name])]
-        limit = body.get("max_tokens")
-        for name in adapted:
-            for each in CAPABILITIES[name]:
-                body.pop(each, None)
-        if "max_tokens" in adapted:
-            body["max_completion_tokens"] = limit
-        return body, (("system",) if folded is not prompt else ()) + tuple(adapted)
+        """Return what to send to a server that lacks this, and what that changed."""
+        return request_body(self.endpoint.model, prompt, request, lacks)
 
     async def _recover(
-        self, error: APIError | TimeoutError, body: Mapping[str, Any] | None, delays: Iterator[float], began: float
+        self, error: APIError | TimeoutError, body: Mapping[str, Any] | None, course: _Course
     ) -> Failure | None:
         """Return what the call ends in, or None when it may be made again: adapted, or after a wait."""
         trouble = self._explain(error)
         refused = refused_capability(trouble, body) if body else None
-        if refused is not None:
-            self._lacks.add(refused)
-            return None
-        failure = replace(trouble.failure, seconds=time.perf_counter() - began)
+        failure = replace(trouble.failure, seconds=time.perf_counter() - course.began)
+        if refused is not None and len(course.lacks) < len(CAPABILITIES):
+            course.lacks.add(refused)
+            return None if await self._traffic.turn() else failure
         if not trouble.again:
             return failure
-        delay = next(delays, None)
-        if delay is None:
+        course.timeouts += failure.kind == "timeout"
+        delay = next(course.delays, None)
+        if delay is None or course.timeouts >= TIMEOUT_TRIES:
             return failure
         if trouble.wait is not None and trouble.wait > LONGEST_WAIT:
             asks = f"; it asks to wait {trouble.wait / 60:.0f} minutes: continue the run then"
             return replace(failure, message=failure.message + asks, fatal=True)
         await self.pause(delay if trouble.wait is None else trouble.wait + self._jitter() * FIRST_WAIT)
-        return None
+        return None if await self._traffic.turn() else failure
 
     def delays(self) -> Iterator[float]:
         """Yield how long to wait before each further try."""
@@ -267,8 +298,9 @@ class Client:
         trouble = _explain(error, self.endpoint, self._now())
         return replace(trouble, failure=replace(trouble.failure, message=self.scrub(trouble.failure.message)))
 
-    def _finished(self, reply: Reply) -> Reply | Failure:
+    def _finished(self, heard: Reply, sent: float, adapted: tuple[str, ...]) -> Reply | Failure:
         """Return the reply, unless the model's context, not the token limit, cut it off."""
+        reply = replace(self.clean(heard), seconds=time.perf_counter() - sent, adapted=adapted)
         used = (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
         context = self.endpoint.context
         if context is None or reply.finish_reason != "length" or used < context - 1:
@@ -294,16 +326,6 @@ def _make_http_client(*, private: bool, proxied: bool) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(transport=PublicTransport(inner), **outer)
 
 
-def _fields(request: Mapping[str, object]) -> dict[str, object]:
-    """Return a request's fields as they are sent; what is None is left to the server."""
-    fields = {name: value for name, value in request.items() if value is not None}
-    if isinstance(fields.get("response_format"), str):
-        fields["response_format"] = {"type": fields["response_format"]}
-    if fields.get("logprobs") is True:
-        fields.setdefault("top_logprobs", MOST_ALTERNATIVES)
-    return fields
-
-
 async def _within_openai(answer: Awaitable[T]) -> T:
     """Wait for an answer; a connection that breaks while it is read becomes one of openai's errors."""
     try:
@@ -316,7 +338,7 @@ def _error_in(response: httpx2.Response) -> object:
     """Return what a server says of an error, as openai's own errors hold it."""
     try:
         body = json.loads(response.content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return response.text.strip()
     return body.get("error", body) if isinstance(body, dict) else body
 
@@ -328,13 +350,15 @@ def _read_completion(response: httpx2.Response, scale: Scale | None) -> Reply:
     except ValueError as error:
         what = "a web page" if response.content.lstrip()[:1] == b"<" else "no complete JSON"
         raise APIResponseValidationError(response, None, message=f"the server sent {what}") from error
+    except RecursionError:
+        body = None  # nested deeper than any answer is
     reply = read_completion(body, scale)
     if reply is not None:
         return reply
     # Some gateways answer 200 and put the provider's error in the body.
     if isinstance(body, dict) and body.get("error"):
         raise APIError("error", response.request, body=body["error"])
-    raise APIResponseValidationError(response, None, message="the server sent no completion")
+    raise APIResponseValidationError(response, None, message=_NO_COMPLETION)
 
 
 def _explain(error: APIError | TimeoutError, endpoint: Endpoint, now: float) -> Trouble:
@@ -344,7 +368,10 @@ def _explain(error: APIError | TimeoutError, endpoint: Endpoint, now: float) -> 
     if isinstance(error, APIResponseValidationError):
         page = "web page" in error.message
         hint = ": check the address, which usually ends in /v1" if page else ""
-        return Trouble(Failure("server", error.message + hint, fatal=page), again=not page)
+        # What is whole and no completion was meant so: it would come again, and be paid for again.
+        return Trouble(
+            Failure("server", error.message + hint, fatal=page), again=not page and error.message != _NO_COMPLETION
+        )
     if isinstance(error, APIConnectionError):
         where = httpx2.URL(endpoint.base_url or str(error.request.url)).netloc.decode().rpartition("@")[2]
         why = str(error.__cause__ or "") or type(error.__cause__).__name__
@@ -352,4 +379,6 @@ def _explain(error: APIError | TimeoutError, endpoint: Endpoint, now: float) -> 
     if isinstance(error, APIStatusError):
         return explain_status(error.status_code, error.body, error.response.headers, endpoint.model, now)
     code = error.body.get("code") if isinstance(error.body, dict) else None
-    return explain_status(code if isinstance(code, int) else 500, error.body, {}, endpoint.model, now)
+    # A provider's own numbers for errors are no statuses.
+    status = code if isinstance(code, int) and 400 <= code < 600 else 500
+    return explain_status(status, error.body, {}, endpoint.model, now)

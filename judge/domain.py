@@ -24,6 +24,7 @@ Kind = Literal["pairwise", "direct"]
 Order = Literal["AB", "BA"]
 RaterKind = Literal["human", "judge"]
 Status = Literal["ok", "unreadable", "refused", "cut_off", "failed"]
+FailureKind = Literal["key", "model", "rate", "server", "connection", "timeout", "context", "request", "bug"]
 
 ORDERS: tuple[Order, ...] = ("AB", "BA")
 LONGEST_NAME = 200  # characters in a rater's name
@@ -248,7 +249,7 @@ class Reply:
 class Failure:
     """A call that brought no reply, with its kind; a fatal one would fail for every other item too."""
 
-    kind: Literal["key", "model", "rate", "server", "connection", "timeout", "context", "request"]
+    kind: FailureKind
     message: str
     fatal: bool = False
     seconds: float = 0.0

@@ -62,8 +62,8 @@ class EmbeddedModel:
 
     @property
     def name(self) -> str:
-        """Return what to call the model on pages."""
-        return LABEL if self.path is None else self.path.stem
+        """Return what to call the model on pages, in tables and in exports."""
+        return embedded_name(self.path)
 
     def start(self) -> Endpoint:
         """Return where the model is served; the first call loads it, which takes about a second."""
@@ -115,6 +115,11 @@ class EmbeddedModel:
         return Endpoint(
             f"{server.listening_address}/v1", weights.stem, key, timeout=TIMEOUT, tries=2, context=self.context
         )
+
+
+def embedded_name(weights: Path | None) -> str:
+    """Return what to call an embedded model: ours says what it is for, another is called by its file."""
+    return LABEL if weights is None else f"{weights.stem} (embedded)"
 
 
 def find_weights(path: Path | None = None) -> Path:

@@ -10,6 +10,8 @@ from typing import Any
 
 from judge.domain import Scale
 
+NEGLIGIBLE = 0.01  # of the probability may be with labels that cannot be told apart
+
 
 def soft_score(scale: Scale, probabilities: Mapping[str, float]) -> float | None:
     """Return the mean of the scale's values under these probabilities, or None when there are none."""
@@ -22,9 +24,10 @@ def soft_score(scale: Scale, probabilities: Mapping[str, float]) -> float | None
 def label_probabilities(scale: Scale, text: str, tokens: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return the probability of each label where the label that closes a reply stands.
 
-    Spellings of a label (with a space or a quotation mark before it) are summed. Nothing is returned
-    when the reply goes on after its label, or when a token might begin more than one label (`A` of
-    `A+` and `A++`): its probability would be that of several. Labels not among the alternatives are absent.
+    Spellings of a label (with a space or a quotation mark before it) are summed. A label of several tokens (`A`, `++`)
+    has the product of theirs, and its rivals are those that part from it at each. Nothing is returned when the reply
+    goes on after its label, or when more than a hundredth is with a beginning that was not followed and that several
+    labels share (`B`, of `B+` and `B++`): nobody can tell whose it is. Labels not among the alternatives are absent.
     """
     labels = sorted(scale.labels, key=len, reverse=True)
     closing = re.search(rf"(?<![\w+=/.,-])(?:{'|'.join(map(re.escape, labels))})[\s\"'`*.\])}}]*\Z", text)
@@ -36,15 +39,27 @@ def label_probabilities(scale: Scale, text: str, tokens: Sequence[Mapping[str, A
         return {}
     at = begins + len(text[: closing.start()].encode("utf-8", "surrogatepass"))
     ends = accumulate(len(_token_bytes(token)) for token in tokens)
-    token = next(token for token, end in zip(tokens, ends, strict=True) if at < end)
+    return _follow([token for token, end in zip(tokens, ends, strict=True) if at < end], labels)
+
+
+def _follow(tokens: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> dict[str, float]:
+    """Follow a label from its first token until no other can be meant, gathering those that part from it."""
     found: dict[str, float] = {}
-    for spelling, probability in _alternatives(token).items():
-        begun = _labels_begun(spelling, labels)
-        if len(begun) > 1:
-            return {}
-        for label in begun:
-            found[label] = found.get(label, 0.0) + probability
-    return found
+    written, reached, lost = "", 1.0, 0.0
+    for token in tokens:
+        shared = None
+        for spelling, probability in _alternatives(token).items():
+            begun = _labels_begun(written + spelling, labels)
+            if len(begun) == 1:
+                found[begun[0]] = found.get(begun[0], 0.0) + reached * probability
+            elif begun and spelling == token["token"]:
+                shared = reached * probability
+            elif begun:
+                lost += reached * probability
+        if shared is None:
+            return found if lost <= NEGLIGIBLE else {}
+        written, reached = written + token["token"], shared
+    return {}
 
 
 def told_probabilities(scale: Scale, text: str, logprobs: Any) -> dict[str, float]:

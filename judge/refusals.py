@@ -1,4 +1,4 @@
-"""What a server's refusals mean: whether to ask again, what to leave out, and how to say it without the key."""
+"""What a server's refusals mean: whether to ask again, and how to say it without the key."""
 
 from __future__ import annotations
 
@@ -7,27 +7,13 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from math import isfinite
-from typing import Any, Literal
+from pathlib import PurePath
+from traceback import extract_tb
 
-from judge.domain import Failure
-
-FailureKind = Literal["key", "model", "rate", "server", "connection", "timeout", "context", "request"]
+from judge.domain import Failure, FailureKind
 
 LONGEST_MESSAGE = 400
 
-# What a server may lack, and the fields of a request that go with it.
-CAPABILITIES: Mapping[str, tuple[str, ...]] = {
-    "system": (),
-    "temperature": ("temperature",),
-    "top_p": ("top_p",),
-    "seed": ("seed",),
-    "max_tokens": ("max_tokens",),
-    "response_format": ("response_format",),
-    "logprobs": ("logprobs", "top_logprobs"),
-    "stream_options": ("stream_options",),
-}
-_NO_SYSTEM = re.compile(r"system.{0,20}role|role.{0,40}system|roles must alternate|messages\[0\]\.role", re.IGNORECASE)
-_OUT_OF_RANGE = re.compile(r"above_max|below_min|\bbetween\b|\brange\b|at most|at least|[<>]=|less than|greater than")
 _ANY = re.compile("")
 _CONTEXT = re.compile(
     r"context[ _](?:length|size|window)|maximum context|prompt is too long|too many (?:input )?tokens"
@@ -42,17 +28,24 @@ _NO_MODEL = re.compile(
 _NO_QUOTA = re.compile(
     r"insufficient_quota|insufficient (?:balance|credits?)|exceeded your current quota", re.IGNORECASE
 )
-_FLAGGED = re.compile(r"flagged|moderation|content[ _](?:policy|filter)", re.IGNORECASE)
+FLAGGED = re.compile(
+    r"flagged|moderation|content[ _](?:management )?(?:policy|filter)|safety system|usage polic|harmful|inappropriate",
+    re.IGNORECASE,
+)
 _MASKED_KEY = re.compile(r"\bsk-[^\s\"',;]*|[^\s\"',;:]*\*{3,}[^\s\"',;]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What went wrong with one request, whether to send it again, and how long the server asks to wait."""
+    """What went wrong with one request, whether to send it again, and how long the server asks to wait.
+
+    `fields` are those parts of the request that the server names by themselves.
+    """
 
     failure: Failure
     status: int = 0
     said: str = ""
+    fields: tuple[str, ...] = ()
     again: bool = False
     wait: float | None = None
 
@@ -69,11 +62,12 @@ class _Rule:
     again: bool = False
 
 
+_REFUSED = _Rule((), _ANY, "request", "the server refuses the request")
 # The first that fits counts.
 _RULES = (
     _Rule((402,), _ANY, "rate", "the account's quota is used up", fatal=True),
     _Rule((429,), _NO_QUOTA, "rate", "the account's quota is used up", fatal=True),
-    _Rule((403,), _FLAGGED, "request", "the server will not take this text"),
+    _Rule((403,), FLAGGED, "request", "the server will not take this text"),
     _Rule((401, 403), _ANY, "key", "the server refuses the key", fatal=True),
     _Rule((413,), _ANY, "context", "the prompt is too long for the server"),
     _Rule((400, 404, 422), _CONTEXT, "context", "the prompt is too long for the model"),
@@ -82,37 +76,29 @@ _RULES = (
     _Rule((429,), _ANY, "rate", "too many requests", again=True),
     _Rule((408,), _ANY, "timeout", "the server took too long", again=True),
     _Rule(range(500, 600), _ANY, "server", "the server failed", again=True),
-    _Rule(range(1000), _ANY, "request", "the server refuses the request"),
 )
-
-
-def refused_capability(trouble: Trouble, body: Mapping[str, Any]) -> str | None:
-    """Return the capability whose use the server refuses, if this request used it."""
-    if trouble.failure.kind == "context" or trouble.status not in (400, 403, 404, 422, 500):
-        return None
-    if body["messages"][0]["role"] == "system" and _NO_SYSTEM.search(trouble.said):
-        return "system"
-    if trouble.status == 500:  # llama.cpp answers so when a chat template has no place for a system message
-        return None
-    for name, fields in CAPABILITIES.items():
-        if not any(each in body and re.search(rf"\b{each}\b", trouble.said) for each in fields):
-            continue
-        if name == "max_tokens" and "max_completion_tokens" not in trouble.said:
-            continue
-        # A temperature of 3 is a mistake to report; one of 0 may simply not be on offer.
-        if _OUT_OF_RANGE.search(trouble.said) and name in ("temperature", "top_p") and body[name] not in (0, 1):
-            continue
-        return name
-    return None
 
 
 def explain_status(status: int, body: object, headers: Mapping[str, str], model: str, now: float) -> Trouble:
     """Return what an HTTP status and its body mean."""
     details = [str(body.get(name)) for name in ("code", "type", "param")] if isinstance(body, dict) else []
-    words = " ".join([*details, said(body)])
-    rule = next(rule for rule in _RULES if status in rule.statuses and rule.words.search(words))
-    text = f"{rule.text.format(model=model)} ({status}): {said(body)[:LONGEST_MESSAGE]}"
-    return Trouble(Failure(rule.kind, text, rule.fatal), status, words, rule.again, retry_after(headers, now))
+    text = said(body)
+    words = " ".join([*details, text])
+    rule = next((rule for rule in _RULES if status in rule.statuses and rule.words.search(words)), _REFUSED)
+    message = f"{rule.text.format(model=model)} ({status}): {text[:LONGEST_MESSAGE]}"
+    failure = Failure(rule.kind, message, rule.fatal)
+    return Trouble(failure, status, text, named_fields(body), rule.again, retry_after(headers, now))
+
+
+def named_fields(body: object) -> tuple[str, ...]:
+    """Return the fields of the request that an error names by themselves: as its `param`, or as pydantic's places."""
+    if isinstance(body, list):
+        return tuple(name for each in body for name in named_fields(each))
+    if not isinstance(body, dict):
+        return ()
+    places = [".".join(map(str, body["loc"]))] if isinstance(body.get("loc"), list) else []
+    param = [body["param"]] if isinstance(body.get("param"), str) else []
+    return (*param, *places, *named_fields(body.get("detail")), *named_fields(body.get("error")))
 
 
 def said(body: object) -> str:
@@ -125,6 +111,13 @@ def said(body: object) -> str:
     where = ".".join(map(str, body["loc"])) + ": " if isinstance(body.get("loc"), list) else ""
     inner = next((body[name] for name in ("message", "error", "detail", "msg", "text") if body.get(name)), "")
     return where + said(inner)
+
+
+def fault_in(error: Exception) -> Failure:
+    """Return the failure of a call that Accord itself broke on: where, and nothing of what was sent or said."""
+    place = extract_tb(error.__traceback__)[-1]
+    where = f"{type(error).__name__} in {PurePath(place.filename).name}, line {place.lineno}"
+    return Failure("bug", f"a fault in Accord, please report it: {where}")
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -7,18 +7,24 @@ costs the calls in flight nothing.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from judge.domain import Failure, Item, ItemError, NoVerdict, Order, Prompt, Reading, Reply, Verdict
+from judge.domain import AccordError, Failure, Item, ItemError, NoVerdict, Order, Prompt, Reading, Reply, Verdict
 from judge.protocol import Protocol
 from judge.read import read
+from judge.refusals import fault_in
 from judge.render import render
+from judge.traffic import Traffic
 
 Ask = Callable[[Prompt], Awaitable[Reply | Failure]]
+SAME_REFUSALS = 20  # calls refused in a row in the same words, after which a run gives up
+_WITH_DIGITS = re.compile(r"\S*\d\S*")  # numbers of requests, times and the like
+CHARACTERS_A_TOKEN = 4  # a rule of thumb for English; an estimate needs no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +90,16 @@ class Summary:
     by_failure: Counter[str] = field(default_factory=Counter)
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    adapted: set[str] = field(default_factory=set)  # what the server would not take as it was asked
+    estimated_tokens: int = 0  # those of replies whose server does not tell
     spent: float = 0.0  # in USD, as far as prices are known
     stopped: str | None = None
     started: float = field(default_factory=time.monotonic)
+
+    @property
+    def tokens(self) -> int:
+        """Return the tokens used, by an estimate where the server does not tell them."""
+        return self.prompt_tokens + self.completion_tokens + self.estimated_tokens
 
     @property
     def usd(self) -> float | None:
@@ -106,10 +119,22 @@ class Summary:
         if isinstance(call.answer, Failure):
             self.by_failure[call.answer.kind] += 1
         else:
-            used = call.answer.prompt_tokens or 0, call.answer.completion_tokens or 0
-            self.prompt_tokens += used[0]
-            self.completion_tokens += used[1]
-            self.spent += (self.prices.cost(*used) or 0.0) * share
+            self.adapted |= set(call.answer.adapted)
+            told = call.answer.prompt_tokens, call.answer.completion_tokens
+            length = len(call.answer.text) + len(call.answer.reasoning or "")
+            estimate = count_tokens(call.prompt), length // CHARACTERS_A_TOKEN
+            self.prompt_tokens += told[0] or 0
+            self.completion_tokens += told[1] or 0
+            self.estimated_tokens += sum(guess for known, guess in zip(told, estimate, strict=True) if known is None)
+            prompt, completion = (
+                guess if known is None else known for known, guess in zip(told, estimate, strict=True)
+            )
+            self.spent += (self.prices.cost(prompt, completion) or 0.0) * share
+
+
+def count_tokens(prompt: Prompt) -> int:
+    """Return about how many tokens a prompt has."""
+    return (len(prompt.system) + len(prompt.user)) // CHARACTERS_A_TOKEN
 
 
 class Run:
@@ -128,55 +153,50 @@ class Run:
         self.fetch = fetch
         self.record = record
         self.limits = limits
+        self.traffic = Traffic(limits.per_minute)
         self.summary = Summary(limits.prices)
+        self._flying: set[asyncio.Task[None]] = set()
+        self._refusals, self._refused_with = 0, ""
         self._ended: asyncio.Queue[tuple[Call, asyncio.Future[None]] | None] = asyncio.Queue()
-        self._next_start = 0.0
+
+    @property
+    def in_flight(self) -> int:
+        """Return how many calls are on their way."""
+        return len(self._flying)
 
     def stop(self, why: str) -> None:
-        """Send nothing more; what is in flight is waited for and kept."""
+        """Send nothing more, not again either; what is in flight is waited for and kept."""
         self.summary.stopped = self.summary.stopped or why
+        self.traffic.stop()
 
     async def go(self) -> Summary:
-        """Run to the end and return how it went."""
+        """Run to the end and return how it went; cancelled, it gives up what is in flight and keeps what has ended."""
         writer = asyncio.create_task(self._write())
         try:
             await self._work()
         finally:
+            for task in self._flying:
+                task.cancel()
+            await asyncio.gather(*self._flying, return_exceptions=True)
+            self._flying = set()
             self._ended.put_nowait(None)
             await writer
         return self.summary
 
     async def _work(self) -> None:
         waiting: list[Task] = []
-        flying: set[asyncio.Task[None]] = set()
         more = True
-        while (more or waiting or flying) and not (self.summary.stopped and not flying):
+        while (more or waiting or self._flying) and not (self.summary.stopped and not self._flying):
             if more and not waiting and not self.summary.stopped:
                 waiting = list(reversed(await asyncio.to_thread(self.fetch, self.limits.concurrency)))
                 more = bool(waiting)
-            while waiting and len(flying) < self.limits.concurrency and not self.summary.stopped:
-                await self._pace()
-                flying.add(asyncio.create_task(self._call(waiting.pop())))
-            if flying:
-                ended, flying = await asyncio.wait(flying, return_when=asyncio.FIRST_COMPLETED)
-                await self._raise_first(ended, flying)
-
-    @staticmethod
-    async def _raise_first(ended: set[asyncio.Task[None]], flying: set[asyncio.Task[None]]) -> None:
-        """Raise what went wrong in a call, if anything did, and leave none of the others behind."""
-        errors = [error for task in ended if (error := task.exception())]
-        if errors:
-            for task in flying:
-                task.cancel()
-            await asyncio.gather(*flying, return_exceptions=True)
-            raise errors[0]
-
-    async def _pace(self) -> None:
-        if self.limits.per_minute is None:
-            return
-        now = time.monotonic()
-        self._next_start = max(self._next_start, now) + 60 / self.limits.per_minute
-        await asyncio.sleep(self._next_start - 60 / self.limits.per_minute - now)
+            while waiting and self.in_flight < self.limits.concurrency and await self.traffic.turn():
+                self._flying.add(asyncio.create_task(self._call(waiting.pop())))
+            if self._flying:
+                ended, self._flying = await asyncio.wait(self._flying, return_when=asyncio.FIRST_COMPLETED)
+                errors = [error for task in ended if (error := task.exception())]
+                if errors:
+                    raise errors[0]
 
     async def _call(self, task: Task) -> None:
         try:
@@ -185,7 +205,8 @@ class Run:
             prompt = Prompt(self.protocol.name, task.order, "", "", ())
             answer: Reply | Failure = Failure("request", str(error))
         else:
-            answer = await self.ask(prompt)
+            answer = await answered(self.ask(prompt))
+            self._check_refusals(answer)
         call = read_call(self.protocol, task, prompt, answer)
         self.summary.count(call)
         if isinstance(answer, Failure) and answer.fatal:
@@ -196,10 +217,19 @@ class Run:
         self._ended.put_nowait((call, recorded))
         await recorded
 
+    def _check_refusals(self, answer: Reply | Failure) -> None:
+        """Stop when the server refuses one call after the other in the same words."""
+        refused = isinstance(answer, Failure) and answer.kind == "request"
+        words = _WITH_DIGITS.sub("", answer.message) if isinstance(answer, Failure) and refused else ""
+        self._refusals = self._refusals + 1 if words and words == self._refused_with else int(refused)
+        self._refused_with = words
+        if isinstance(answer, Failure) and self._refusals >= SAME_REFUSALS:
+            self.stop(f"the server refused {self._refusals} calls in a row in the same words: {answer.message}")
+
     def _check_budget(self) -> None:
-        spent = self.summary.prompt_tokens + self.summary.completion_tokens
-        if self.limits.budget_tokens is not None and spent >= self.limits.budget_tokens:
-            self.stop(f"the budget of {self.limits.budget_tokens} tokens is used up")
+        if self.limits.budget_tokens is not None and self.summary.tokens >= self.limits.budget_tokens:
+            guessed = ", by an estimate, because the server does not tell them" if self.summary.estimated_tokens else ""
+            self.stop(f"the budget of {self.limits.budget_tokens} tokens is used up{guessed}")
         usd = self.summary.usd
         if self.limits.budget_usd is not None and usd is not None and usd >= self.limits.budget_usd:
             self.stop(f"the budget of {self.limits.budget_usd:g} USD is used up")
@@ -219,17 +249,36 @@ class Run:
                 await asyncio.to_thread(self.record, [call for call, _ in ended])
             except Exception as error:  # noqa: BLE001 (handed to the calls that wait, and raised from there)
                 self.stop("what came back could not be stored")
-                for _, recorded in ended:
+                for recorded in _awaited(ended):
                     recorded.set_exception(error)
             else:
-                for _, recorded in ended:
+                for recorded in _awaited(ended):
                     recorded.set_result(None)
+
+
+def _awaited(ended: Sequence[tuple[Call, asyncio.Future[None]]]) -> list[asyncio.Future[None]]:
+    """Return what calls still wait for: one that was given up meanwhile is kept, and waits no more."""
+    return [recorded for _, recorded in ended if not recorded.done()]
+
+
+async def answered(answer: Awaitable[Reply | Failure]) -> Reply | Failure:
+    """Wait for an answer; a fault of our own is the failure of this one call, not the end of the others."""
+    try:
+        return await answer
+    except AccordError:
+        raise
+    except Exception as error:  # noqa: BLE001 (kept with the call)
+        return fault_in(error)
 
 
 def read_call(protocol: Protocol, task: Task, prompt: Prompt, answer: Reply | Failure) -> Call:
     """Return a call that has ended, with what is read from its reply."""
-    reading = None if isinstance(answer, Failure) else read(protocol, answer.text, answer.finish_reason)
-    return Call(task, prompt, answer, reading)
+    if isinstance(answer, Failure):
+        return Call(task, prompt, answer, None)
+    try:
+        return Call(task, prompt, answer, read(protocol, answer.text, answer.finish_reason))
+    except Exception as error:  # noqa: BLE001 (kept with the call)
+        return Call(task, prompt, fault_in(error), None)
 
 
 def verdict_label(protocol: Protocol, call: Call) -> str | None:

@@ -14,7 +14,8 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, select, update
 
 from judge.domain import Order
-from storage.runs import Ended, RunRow, Wanted, is_dead, keep_calls, last_made, process_name, wanted_after
+from storage.owners import is_dead, process_name
+from storage.runs import Ended, RunRow, Wanted, keep_calls, last_made, wanted_after
 from storage.schema import batch_requests, batches, items
 
 HANDING_IN = timedelta(minutes=30)  # longer than handing in a file of the greatest size may take

@@ -6,16 +6,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 from sqlalchemy import Connection, Row, and_, bindparam, case, exists, func, select, update
 
-from judge.domain import Failure, Item, Order, Status, StudyError
+from judge.domain import FailureKind, Item, Order, Status, StudyError
 from storage.codec import item_from_json
-from storage.runs import RunRow, is_dead
+from storage.owners import is_dead
+from storage.runs import RunRow
 from storage.schema import calls, items, leases, protocols, raters, runs, verdicts
 
-FAILURE_KINDS: tuple[str, ...] = get_args(get_type_hints(Failure)["kind"])
+FAILURE_KINDS: tuple[str, ...] = get_args(FailureKind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,11 @@ class RunStore(Database):
         with self.reading() as connection:
             return taken[0], runs.wanted_in(connection, run, *taken)
 
+    def count_foreign(self, run: RunRow) -> int:
+        """Return how many stretches of a run other processes are at, or have left undone."""
+        with self.reading() as connection:
+            return runs.count_foreign(connection, run)
+
     def known_replies(self, run: RunRow, prompts: Sequence[str]) -> dict[tuple[str, int], Any]:
         """Return replies the same model gave to the same prompts under the same settings."""
         with self.reading() as connection:

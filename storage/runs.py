@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -14,6 +12,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, func, i
 
 from judge.domain import Item, Order, Status, StudyError, content_hash
 from storage.codec import encode, item_from_json
+from storage.owners import is_dead, process_name
 from storage.placing import place
 from storage.raters import add_if_absent, rater_id_of
 from storage.reads import ITEMS_BETWEEN
@@ -87,25 +86,6 @@ class Ended:
     copy_of: int | None = None
 
 
-def process_name() -> str:
-    """Return what tells this process from every other, here and on other machines."""
-    return f"{socket.gethostname()}:{os.getpid()}"
-
-
-def is_dead(owner: str) -> bool:
-    """Say whether an owner is a process of this machine that is gone; of others one can only wait."""
-    host, _, number = owner.rpartition(":")
-    if host != socket.gethostname():
-        return False
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
-
-
 def find_run(connection: Connection, study: StudyRow, settings: RunSettings) -> RunRow | None:
     """Return the run with these settings, if there is one."""
     found = select(runs).where(runs.c.study_id == study.id, runs.c.hash == _run_hash(study, settings))
@@ -170,6 +150,12 @@ def take_stretch(connection: Connection, run: RunRow, now: datetime) -> tuple[in
             if connection.execute(update(leases).where(mine).values(owner=owner, expires=expires)).rowcount:
                 return int(lease.first), int(lease.last)
     return None
+
+
+def count_foreign(connection: Connection, run: RunRow) -> int:
+    """Return how many stretches of a run are not finished and not this process's: others are at them, or left them."""
+    theirs = and_(leases.c.run_id == run.id, leases.c.owner != process_name())
+    return int(connection.execute(select(func.count()).select_from(leases).where(theirs)).scalar_one())
 
 
 def _is_over(lease: Row[Any], now: datetime) -> bool:

@@ -187,7 +187,7 @@ class Judges:
 
     @staticmethod
     def _note(preset: Preset) -> Any:
-        return gr.update(value=f'<p class="note">{EMBEDDED_NOTE}</p>', visible=preset.embedded)
+        return gr.update(value=f'<p class="note">{EMBEDDED_NOTE}</p>', visible=preset == EMBEDDED)
 
     def estimate(self, request: gr.Request, *values: Any) -> Any:
         """Show what the form would ask."""

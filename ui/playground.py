@@ -10,7 +10,7 @@ from typing import Any
 
 import gradio as gr
 
-from exchange.endpoints import Endpoints
+from exchange.endpoints import EMBEDDED, Endpoints
 from judge.domain import AccordError, Order, ProtocolError
 from judge.protocol import Protocol, parse_protocol
 from judge.read import read
@@ -236,9 +236,9 @@ class Playground:
             stop.set()
 
     def _judges(self) -> Choices:
-        # The embedded model's own name says at length what it is for; a column's head has room for that.
+        # The demonstration model's own name says at length what it is for; a column's head has room for that.
         return [
-            (f"{each.name.split()[0]} (demonstration)" if each.embedded else each.name, each.name)
+            (f"{each.name.split()[0]} (demonstration)" if each == EMBEDDED else each.name, each.name)
             for each in self.endpoints.presets()
         ]
 

@@ -23,6 +23,7 @@ KINDS = {
     "timeout": "no answer in time",
     "context": "prompt too long",
     "request": "request refused",
+    "bug": "a fault in Accord",
     "unreadable": "no label could be read",
     "refused": "the model declined",
     "cut_off": "reply cut off",

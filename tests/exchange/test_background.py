@@ -120,6 +120,19 @@ def test_a_stopped_run_keeps_what_was_in_flight_and_goes_on_where_it_stood(store
     assert store.list_runs("s")[0].stopped is None
 
 
+def test_stopping_does_not_wait_for_what_would_be_tried_again(store, make_study, runs) -> None:
+    make_study(30)
+    with OpenAIServer(lambda seen: error(429, "slow down", {"Retry-After": "250"})) as server:
+        number = runs.start(order(server))
+        while server.served < 4:
+            time.sleep(0.01)
+        runs.stop("s", number)
+        runs.wait(number, 60)
+        assert runs.progress("s")[0].state == "stopped"
+        assert server.served == 4
+    assert store.failures_by_kind("s", number) == {"rate": 4}
+
+
 def test_a_server_that_stops_keeps_what_comes_back_in_time_and_another_goes_on(store, make_study, endpoints) -> None:
     make_study(20)
     gate = Gate(4)

@@ -9,8 +9,11 @@ import pytest
 from openai_server import OpenAIServer, completion, error
 
 from exchange.endpoints import EMBEDDED, Endpoints, Preset
+from exchange.judging import JudgeOrder, estimate_run, run_judge
 from exchange.key_addresses import KeyAddresses
+from exchange.run_order import RunOrder, estimate_order
 from judge.domain import Failure, InputError, Reply
+from judge.embedded import find_weights
 from judge.protocol import load_version
 from judge.render import render
 from judge.run import Prices
@@ -221,3 +224,20 @@ def test_everybody_shares_one_embedded_model_that_answers_in_form(endpoints, pre
     reply = ask(endpoints, EMBEDDED.name, preference, item)
     assert isinstance(reply, Reply)
     assert '"choice": ' in reply.text
+
+
+def test_another_gguf_file_judges_under_its_own_name(store, make_study, tmp_path) -> None:
+    make_study(1)
+    (tmp_path / "my-model.gguf").symlink_to(find_weights())
+    wanted = JudgeOrder("s", orders=("AB",), weights=tmp_path / "my-model.gguf")
+    done = run_judge(store, wanted, lambda _: None)
+    assert (done["judge"], done["model"]) == ("my-model (embedded)", "my-model")
+    assert estimate_run(store, wanted)["stored"] == 1
+    endpoints = Endpoints(store, tmp_path / "my-model.gguf", environment={})
+    [preset] = endpoints.presets()
+    assert preset.name == done["judge"]
+    order = RunOrder("s", preset, orders=("AB",))
+    assert estimate_order(store, endpoints, order).stored == 1  # the page and the command line mean the same judge
+    with pytest.raises(InputError, match="another name"):
+        endpoints.save_preset(Preset("my-model (embedded)", "m"))
+    endpoints.close()

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import threading
 import time
 import zipfile
 from collections import Counter
@@ -15,14 +16,16 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from judging_study import GOOD, both_orders, given, order, quiet, start_judge
-from openai_server import Answer, OpenAIServer, Seen, completion, dropped, error, token, truncated_json
-from sqlalchemy import inspect
+from openai_server import Answer, OpenAIServer, Seen, completion, dropped, error, hanging, token, truncated_json
+from sqlalchemy import inspect, update
 
 from exchange import batching
 from exchange.exporting import interchange_lines, long_rows, write_parquet
 from exchange.judging import JudgeOrder, estimate_run, reread_study, run_judge
 from judge.domain import InputError, StudyError
+from judge.protocol import load_version
 from judge.run import Limits, Prices
+from storage.schema import leases
 from storage.store import Store
 
 pytestmark = pytest.mark.one_database
@@ -200,10 +203,13 @@ KEY = "sk-planted-0123456789"
 
 
 def tells_the_key(seen: Seen) -> Answer:
-    """Answer in every way, with the key in each answer that is not a verdict."""
+    """Answer in every way, with the key in each answer but one."""
     text = json.dumps(seen.body["messages"])
     if "Question 1?" in text:
         return error(422, f"failed with {KEY}")
+    if "Question 3?" in text:
+        reply = f'You sent {KEY}. {{"reason": "Bearer {KEY}", "choice": "A"}}'
+        return completion(reply, reasoning=KEY, model=f"m {KEY}", finish_reason=f"stop {KEY}")
     return error(400, f"refused, Bearer {KEY}") if "Question 2?" in text else GOOD
 
 
@@ -255,6 +261,7 @@ def test_a_key_is_found_nowhere(store, make_study, database, tmp_path, accord, m
     assert b"planted" not in told
     assert b"0123456789" not in told
     assert b"Question 1?" in told  # it was the right heap to look through
+    assert b"You sent [key]." in told
 
 
 def test_the_same_prompt_to_the_same_model_is_not_paid_for_twice(store, make_study) -> None:
@@ -330,6 +337,11 @@ def start(database: str, server: OpenAIServer, *more: str, key: str = "k") -> su
     return start_judge(database, server, *(more or ("--concurrency", "6")), key=key)
 
 
+def wait_for(server: OpenAIServer, count: int) -> None:
+    while server.served < count:
+        time.sleep(0.01)
+
+
 def asked(server: OpenAIServer) -> Counter[str]:
     return Counter(json.dumps(seen.body["messages"]) for seen in server.requests)
 
@@ -369,6 +381,49 @@ def test_two_processes_share_a_run_instead_of_doubling_it(store, database, make_
     assert set(given(store)) == both_orders(60)
 
 
+def test_a_process_that_is_done_waits_for_the_one_that_shares_its_run(store, database, make_study) -> None:
+    make_study(16)
+    with OpenAIServer(lambda seen: GOOD, delay=0.1) as server:
+        slow = start(database, server, "--concurrency", "1")
+        wait_for(server, 1)
+        quick = start(database, server, "--concurrency", "8")
+        output, problems = quick.communicate(timeout=120)
+        assert quick.returncode == 0
+        done = json.loads(output)
+        assert (done["run"], done["missing"], done["stopped"]) == ({"ok": 32}, 0, None)
+        assert b"with another process" in problems
+        slow.communicate(timeout=120)
+        assert (slow.returncode, server.served) == (0, 32)
+
+
+def test_what_a_killed_process_held_is_done_by_the_one_that_waits_for_it(store, database, make_study) -> None:
+    make_study(16)
+    with OpenAIServer(lambda seen: hanging() if seen.number == 0 else GOOD) as server:
+        held = start(database, server, "--concurrency", "1")
+        wait_for(server, 1)
+        other = start(database, server, "--concurrency", "8")
+        wait_for(server, 17)
+        held.kill()  # and nobody waits for it, so that the system still lists it
+        output, problems = other.communicate(timeout=120)
+        assert (other.returncode, json.loads(output)["run"]) == (0, {"ok": 32}), problems.decode()
+        held.communicate()
+
+
+def test_a_run_that_another_process_went_over_in_part_is_not_called_done(store, make_study) -> None:
+    make_study(3)
+    with OpenAIServer(lambda seen: GOOD) as server:
+        run = store.open_run("s", order(server).settings(load_version(store.study("s").protocol), "m"))
+        store.take_stretch(run)
+        with store.writing() as connection:
+            connection.execute(update(leases).values(owner="elsewhere:1:1"))
+        ending = threading.Timer(0.5, store.keep_calls, (run, [], [0]))  # it ends, and has asked nothing
+        ending.start()
+        done = run_judge(store, order(server), quiet)
+        ending.join()
+    assert (done["missing"], done["run"]) == (6, {})
+    assert "6 calls were not made" in done["stopped"]
+
+
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(store, database, make_study) -> None:
     make_study(200)
     with OpenAIServer(lambda seen: GOOD, delay=0.1) as server:
@@ -382,3 +437,35 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(store, database, make_study)
         assert b"start the same command again" in problems
         # What was in flight is kept: nothing that the server answered is lost.
         assert len(given(store)) == server.served
+
+
+@pytest.mark.parametrize("more", [("--concurrency", "2"), ("--per-minute", "1")], ids=["retry", "pace"])
+def test_ctrl_c_ends_every_wait(store, database, make_study, more) -> None:
+    make_study(5)
+    with OpenAIServer(lambda seen: error(429, "slow", {"retry-after": "250"})) as server:
+        process = start(database, server, *more)
+        wait_for(server, 1 + ("--concurrency" in more))
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+        assert (process.returncode, json.loads(output)["stopped"]) == (1, "interrupted")
+        assert {status for status, _ in given(store).values()} == {"failed"}
+        assert len(given(store)) == server.served
+
+
+def test_a_second_ctrl_c_gives_up_what_is_in_flight_and_keeps_what_has_ended(store, database, make_study) -> None:
+    make_study(5)
+    with OpenAIServer(lambda seen: GOOD if seen.number < 3 else hanging()) as server:
+        process = start(database, server, "--concurrency", "2")
+        wait_for(server, 5)
+        process.send_signal(signal.SIGINT)
+        told = process.stderr.readline()
+        while b"waiting for" not in told:
+            told = process.stderr.readline()
+        assert b"waiting for 2 calls in flight; press Ctrl-C again to give them up" in told
+        process.send_signal(signal.SIGINT)
+        output, problems = process.communicate(timeout=60)
+        assert (process.returncode, json.loads(output)["stopped"]) == (1, "interrupted")
+        assert b"start the same command again" in problems
+        assert [status for status, _ in given(store).values()] == ["ok"] * 3
+        server.behave = lambda seen: GOOD
+        assert run_judge(store, order(server), quiet)["run"] == {"ok": 10}

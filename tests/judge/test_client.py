@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from openai_server import (
+    REFUSALS,
     Answer,
     Behave,
     OpenAIServer,
@@ -34,6 +36,7 @@ from judge.domain import Failure, InputError, Point, Prompt, Reply, Scale
 from judge.probabilities import label_probabilities, soft_score
 from judge.protocol import find_protocol
 from judge.refusals import scrub
+from judge.traffic import Traffic
 
 KEY = "sk-planted-Q7w8E9r0T1y2U3i4"
 PROMPT = Prompt("p", "AB", "Be fair.", "Which is better?", ())
@@ -263,10 +266,8 @@ def test_a_value_out_of_range_is_reported_not_dropped() -> None:
         dropped(0),
         truncated_json(),
         Answer(body={"error": {"message": "provider down", "code": 502}}),
-        Answer(body={"choices": []}),
-        Answer(body=b"[]"),
     ],
-    ids=["429", "500", "503", "dropped", "no body", "truncated", "error in 200", "no choice", "a list"],
+    ids=["429", "500", "503", "dropped", "no body", "truncated", "error in 200"],
 )
 def test_a_passing_trouble_is_tried_again(bad: Answer) -> None:
     waits = Waits()
@@ -335,6 +336,40 @@ def test_after_a_time_out_the_call_is_made_again() -> None:
     assert isinstance(reply, Reply)
 
 
+def test_a_further_try_waits_for_its_turn_like_a_first_one() -> None:
+    turns: list[int] = []
+
+    class Counted(Traffic):
+        async def turn(self) -> bool:
+            turns.append(1)
+            return await super().turn()
+
+    async def main(url: str) -> Any:
+        async with Client(Endpoint(url, "judge", KEY), traffic=Counted(), sleep=Waits()) as client:
+            return await client.ask(PROMPT, {"temperature": 0})
+
+    with OpenAIServer(script(error(500, "oops"), error(429, "slow"), REFUSALS["temperature"], GOOD)) as server:
+        assert isinstance(asyncio.run(main(server.url)), Reply)
+    assert len(turns) == 3
+
+
+@pytest.mark.parametrize("bad", [error(429, "slow down", {"Retry-After": "250"}), error(500, "oops")])
+def test_after_a_stop_nothing_is_tried_again(bad: Answer) -> None:
+    traffic = Traffic()
+
+    def behave(seen: Seen) -> Answer:
+        traffic.stop()
+        return bad
+
+    async def main(url: str) -> Any:
+        async with Client(Endpoint(url, "judge", KEY), traffic=traffic) as client:
+            return await client.ask(PROMPT, {})
+
+    with OpenAIServer(behave) as server:
+        assert isinstance(asyncio.run(main(server.url)), Failure)
+    assert server.served == 1
+
+
 def test_nobody_there() -> None:
     async def main() -> Any:
         async with Client(Endpoint("http://127.0.0.1:1/v1", "m", KEY, tries=2), sleep=Waits()) as client:
@@ -388,6 +423,9 @@ CONTEXT_LENGTH = "This model's maximum context length is 8192 tokens. However, y
         (error(400, "Invalid 'messages'"), "request", False),
         (error(409, "conflict"), "request", False),
         (Answer(body=b"<!doctype html><title>Welcome</title>"), "server", True),
+        (Answer(body={"choices": []}), "server", False),
+        (Answer(body={"choices": [{"message": None}]}), "server", False),
+        (Answer(body=b"[]"), "server", False),
     ],
 )
 def test_a_lasting_trouble_is_not_tried_again(answer: Answer, kind: str, fatal: bool) -> None:
@@ -498,6 +536,19 @@ def test_the_key_is_in_no_message(status: int, echo: str, caplog: pytest.LogCapt
     assert f"*{KEY[-4:]}" not in texts
 
 
+def test_the_key_is_in_no_reply_and_in_no_piece_of_a_stream() -> None:
+    spaced = f"a {KEY} b {KEY[:4]} {KEY[:9]}"
+    reply, _ = ask(script(completion(spaced, reasoning=KEY, model=KEY)))
+    assert (reply.text, reply.reasoning, reply.model) == (f"a [key] b {KEY[:4]} {KEY[:9]}", "[key]", "[key]")
+    chunks = [{"choices": [{"delta": {"content": letter}}]} for letter in spaced]
+    chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    events = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
+    (*pieces, whole), _ = listen(script(Answer(body=events)))
+    assert whole.text == reply.text
+    assert reply.text.startswith("".join(pieces))
+    assert len("".join(pieces)) > len("a [key] b ")
+
+
 def test_the_key_is_in_no_repr() -> None:
     endpoint = Endpoint("http://127.0.0.1:9/v1", "judge", KEY)
 
@@ -536,10 +587,35 @@ def test_scrubbing_leaves_other_texts_alone() -> None:
     assert scrub("no key at all", "") == "no key at all"
 
 
-@pytest.mark.parametrize("address", ["localhost:8000/v1", "ftp://x", "", "https://"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "localhost:8000/v1",
+        "ftp://x",
+        "",
+        "https://",
+        "http://localhost:port/v1",
+        "http://localhost:65536/v1",
+        "http://localhost:0/v1",
+        "http://:8000/v1",
+        "http://[::1/v1",
+        "http://[not-an-address]/v1",
+        "http://two words/v1",
+        "http://two..dots/v1",
+        "http://a<b>/v1",
+        f"http://{'x' * 64}.org/v1",
+    ],
+)
 def test_an_address_that_is_none_is_refused(address: str) -> None:
-    with pytest.raises(InputError, match="http"):
+    with pytest.raises(InputError, match="is not the address of a server"):
         Endpoint(address, "m", KEY)
+
+
+@pytest.mark.parametrize(
+    "address", ["http://localhost", "https://[::1]:8000/v1", "http://vllm_1:8000/v1", "https://bücher.example./v1"]
+)
+def test_an_address_that_is_one_is_taken(address: str) -> None:
+    assert Endpoint(address, "m", KEY).base_url == address
 
 
 # Probabilities of labels.
@@ -556,8 +632,15 @@ def test_the_probabilities_of_the_labels_come_from_the_token_of_the_verdict() ->
 CASES: list[tuple[str, Scale, list[dict[str, Any]], dict[str, float]]] = [
     ("whole label in one token", CHOICES, [token('{"choice": "', 1), token('A+"', 0.5, **{'A++"': 0.25})],
      {"A+": 0.5, "A++": 0.25}),
-    ("the first token may begin several labels", CHOICES, [token('"', 1), token("A", 0.9), token("++", 1)], {}),
-    ("a label that begins another", CHOICES, [token("A+", 0.9), token("+", 1)], {}),
+    ("a label of two tokens", CHOICES,
+     [token('"', 1), token("A", 0.9, B=0.005), token("++", 0.5, **{'+"': 0.2, "=B": 0.1, "-": 0.2}), token('"', 1)],
+     {"A++": 0.45, "A+": 0.18, "A=B": 0.09}),
+    ("a label of three tokens", CHOICES,
+     [token("A", 1.0), token("+", 0.5, **{"++": 0.25, "=": 0.25}), token("+", 0.5, **{'"': 0.5}), token('"', 1)],
+     {"A++": 0.5, "A+": 0.25, "A=B": 0.25}),
+    ("a rival that several labels share", CHOICES, [token("A", 0.9, B=0.1), token('++"', 1)], {}),
+    ("a rival that is parted too late", CHOICES, [token("A", 1.0), token('++"', 0.5, **{"+": 0.5})], {}),
+    ("a label that might have gone on", CHOICES, [token('"', 1), token("A+", 0.9)], {}),
     ("an unambiguous beginning", Scale((Point("bad", 0), Point("good", 1))),
      [token("[RESULT] ", 1), token("go", 0.75, ba=0.125, bad=0.0625), token("od", 1)], {"good": 0.75, "bad": 0.1875}),
     ("the reply goes on after the label", FIVE, [token("4", 0.9), token(" because", 1)], {}),

@@ -230,7 +230,7 @@ def test_a_file_that_is_not_there_or_no_model_is_refused(tmp_path: Path) -> None
 def test_another_model_may_be_named(tmp_path: Path) -> None:
     (tmp_path / "other.gguf").symlink_to(find_weights())
     with EmbeddedModel(tmp_path / "other.gguf", context=256) as model:
-        assert (model.name, model.start().model) == ("other", "other")
+        assert (model.name, model.start().model) == ("other (embedded)", "other")
     assert EmbeddedModel().name == LABEL
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import threading
+import time
 from collections import Counter
 from dataclasses import replace
 
@@ -126,6 +129,48 @@ def test_what_cannot_be_recorded_stops_the_run_and_is_not_swallowed(protocols, i
     with pytest.raises(OSError, match="disk full"):
         run(protocols, desk, ask, concurrency=4)
     assert len(desk.tasks) > 9000
+
+
+def test_the_writers_own_error_is_raised_and_what_ended_meanwhile_is_kept(protocols, item) -> None:
+    recording, answered = threading.Event(), threading.Semaphore(0)
+    numbers = itertools.count()
+
+    async def ask(prompt):
+        if next(numbers):
+            await asyncio.to_thread(recording.wait, 30)
+            answered.release()
+        return GOOD
+
+    class Broken(Desk):
+        def record(self, calls: list[Call]) -> None:
+            if recording.is_set():
+                super().record(calls)
+                return
+            recording.set()
+            for _ in range(3):
+                answered.acquire(timeout=30)
+            time.sleep(0.1)  # for the others to be handed on
+            raise OSError("disk full")
+
+    desk = Broken(item, 50)
+    with pytest.raises(OSError, match="disk full"):
+        run(protocols, desk, ask, concurrency=4)
+    assert len(desk.kept) == 3
+
+
+def test_a_run_that_is_stopped_while_it_paces_itself_sends_nothing_more(protocols, item) -> None:
+    asked = 0
+
+    async def ask(prompt):
+        nonlocal asked
+        asked += 1
+        started.stop("enough")
+        return GOOD
+
+    desk = Desk(item, 5)
+    started = Run(protocols["wildbench-pairwise"], ask, desk.fetch, desk.record, Limits(per_minute=1))
+    asyncio.run(started.go())
+    assert (asked, len(desk.kept), started.in_flight) == (1, 1, 0)
 
 
 def test_an_item_that_cannot_be_rendered_is_a_failure_of_its_own(protocols, item) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
@@ -166,6 +168,28 @@ def test_a_judges_part_from_before_the_clock_was_put_back_is_free_for_others(sto
     assert store.take_stretch(run) is None
     clock.pass_seconds(-86_400)
     assert store.take_stretch(run)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("owner", "free"),
+    [
+        (f"{socket.gethostname()}:{os.getpid()}:0", True),  # as after the restart of a container
+        (f"{socket.gethostname()}:{os.getppid()}:0", True),
+        (f"{socket.gethostname()}:{os.getppid()}", False),  # as an older version wrote it
+        (f"{socket.gethostname()}:999999999:0", True),
+        (f"elsewhere:{os.getpid()}:0", False),
+    ],
+)
+def test_a_judges_part_is_free_when_its_process_is_gone_though_another_has_its_number(
+    store, make_study, owner, free
+) -> None:
+    make_study(3)
+    run = store.open_run("s", RunSettings("m", "m", {}))
+    store.take_stretch(run)
+    with store.writing() as connection:
+        connection.execute(update(leases).values(owner=owner))
+    assert store.list_runs("s")[0].active is not free
+    assert (store.take_stretch(run) is not None) is free
 
 
 def test_a_skip_frees_the_place_for_others_and_is_not_offered_again(store, make_study) -> None:
