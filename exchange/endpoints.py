@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from exchange.key_addresses import KeyAddresses
-from judge.addresses import BlockedAddressError, Resolver, numeric_addresses, refuse_private
+from judge.addresses import BlockedAddressError, Resolver, UnknownHostError, numeric_addresses, refuse_private
 from judge.client import Client, Endpoint
 from judge.domain import LONGEST_NAME, Failure, InputError, Prompt, Reply
 from judge.embedded import LABEL, EmbeddedModel, find_weights
@@ -185,6 +185,8 @@ class Endpoints:
                 await Resolver().address_of(host)
             except BlockedAddressError as error:
                 raise InputError(f"{error}{ALLOW}") from error
+            except UnknownHostError as error:
+                raise InputError(str(error)) from error
         return Endpoint(preset.base_url, model, self._key(preset, who), private=self.private)
 
     @asynccontextmanager
