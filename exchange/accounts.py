@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from judge.domain import LONGEST_NAME, InputError
+from judge.domain import LONGEST_NAME, InputError, check_text
 from storage import accounts
 from storage.accounts import Account, Person
 from storage.store import Store
@@ -143,9 +143,10 @@ class Accounts:
 
     def sign_in(self, name: str, password: str, address: str) -> str:
         """Return the token of a new session, or say why there is none; wrong names and passwords look the same."""
+        check_text("a name", name, LONGEST_NAME)
         now = self.store.clock()
         with self.store.writing() as connection:
-            for_name, from_address = accounts.count_try(connection, name[:LONGEST_NAME], address, now, now - WINDOW)
+            for_name, from_address = accounts.count_try(connection, name, address, now, now - WINDOW)
         account = self.find(name)
         known = account.name if account else None
         if for_name > TRIES_FOR_A_NAME or from_address > TRIES_FROM_AN_ADDRESS:

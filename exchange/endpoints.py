@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from exchange.key_addresses import KeyAddresses
 from judge.addresses import BlockedAddressError, Resolver, UnknownHostError, numeric_addresses, refuse_private
 from judge.client import Client, Endpoint
-from judge.domain import LONGEST_NAME, Failure, InputError, Prompt, Reply
+from judge.domain import LONGEST_NAME, LONGEST_TEXT, Failure, InputError, Prompt, Reply, check_text
 from judge.embedded import LABEL, EmbeddedModel, find_weights
 from judge.protocol import Protocol
 from judge.run import Prices
@@ -88,6 +88,7 @@ class Endpoints:
 
     def preset(self, name: str) -> Preset:
         """Return the judge of this name, or say which there are."""
+        check_text("an endpoint's name", name, LONGEST_NAME)
         known = {preset.name: preset for preset in self.presets()}
         if name not in known:
             raise InputError(f"there is no endpoint named {name!r}; there are: {', '.join(known)}")
@@ -95,7 +96,10 @@ class Endpoints:
 
     def save_preset(self, preset: Preset, by: str = "") -> None:
         """Store a judge under its name, without any key."""
-        if not preset.name.strip() or len(preset.name) > LONGEST_NAME:
+        check_text("an endpoint's name", preset.name, LONGEST_NAME)
+        check_text("the model's name", preset.model, LONGEST_NAME)
+        check_text("the address", preset.base_url or "", LONGEST_TEXT)
+        if not preset.name.strip():
             raise InputError(f"give the endpoint a name of at most {LONGEST_NAME} characters")
         if preset.embedded or preset.name == EMBEDDED.name:
             raise InputError("the embedded model is always there: give the endpoint another name")

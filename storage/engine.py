@@ -24,11 +24,13 @@ def open_engine(database: str) -> Engine:
     """Return an engine for a database URL; nothing is connected yet."""
     url = _checked_url(database)
     if url.get_backend_name() == "sqlite":
-        engine = create_engine(url, pool_size=20, max_overflow=80, connect_args={"timeout": _BUSY_SECONDS})
+        engine = create_engine(
+            url, pool_size=20, max_overflow=80, hide_parameters=True, connect_args={"timeout": _BUSY_SECONDS}
+        )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
-    engine = create_engine(url, pool_size=10, max_overflow=40)
+    engine = create_engine(url, pool_size=10, max_overflow=40, hide_parameters=True)
     event.listen(engine, "checkin", _note_use)
     event.listen(engine, "checkout", partial(_check_idle, engine.dialect))
     return engine

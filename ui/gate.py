@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
+from starlette.requests import ClientDisconnect, cookie_parser
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -19,7 +19,7 @@ from exchange.accounts import Accounts, may
 from judge.domain import InputError, StorageError
 from storage.accounts import Account
 from ui.file_names import checked
-from ui.logs import logged
+from ui.logs import FAULTS, logged
 
 COOKIE = "accord_session"
 USER = "accord.user"  # where the gate leaves the name of who asks
@@ -67,6 +67,7 @@ DOORS_FOR_ANNOTATORS = tuple(
 
 FOR_ADMINS = ("/users",)
 BEYOND_ROLE = "your account may not do this: ask a lead of the study"
+FAULT = "something went wrong in Accord: whoever runs the server finds it in the log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,13 @@ class Gate:
                 refusal = unusable(Headers(scope=scope), error)
             if not refusal and scope["method"] == "POST" and scope["path"].rstrip("/") == UPLOAD:
                 receive = checked(Headers(scope=scope), receive)
-            await (refusal or self.app)(scope, receive, _with_headers(send, scope["path"]))
+            try:
+                await (refusal or self.app)(scope, receive, _with_headers(send, scope["path"]))
+            except ClientDisconnect:
+                raise
+            except Exception:
+                FAULTS.exception("a request broke")
+                raise
 
     async def _refusal(self, scope: Scope) -> Response | None:
         headers, path = Headers(scope=scope), scope["path"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import socket
 import warnings
@@ -28,6 +29,7 @@ from storage.store import Store
 from ui.app import Guarded, build_app
 from ui.doors import Doors
 from ui.gate import ANY_HOST, Gate, Hosts, Proxy, name_of, unusable
+from ui.logs import FaultLines
 from ui.page import Settings
 from ui.sign_in import sign_in_routes
 from ui.theme import LAUNCH
@@ -74,7 +76,9 @@ def start_server(
         # Built in a running event loop: without one gradio makes loops of its own and never closes them.
         blocks = build_app(store, settings, endpoints, runs, accounts)
         gate = make_web_app(blocks, accounts, proxy, address.root_path, hosts)
-        gate.log = environment.get("ACCORD_LOG", "").lower() == "json"
+        gate.log = environment.get("ACCORD_LOG", "").strip().lower() == "json"
+        if gate.log:
+            logging.basicConfig(handlers=[FaultLines()], level=logging.WARNING, force=True)
         await Server(gate, address, told).serve()
 
     try:
