@@ -11,8 +11,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from judge.domain import StorageError
+from storage.engine import create_private
 
-PAGES = 1000  # copied at a time; writers get their turn in between
+BESIDE = ("-wal", "-shm", "-journal")  # what SQLite keeps beside a database, and would read into another one
 
 
 def back_up(database: str, target: Path) -> None:
@@ -23,9 +24,11 @@ def back_up(database: str, target: Path) -> None:
     if target.exists():
         raise StorageError(f"{target} exists already: name another file, or remove it first")
     unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    create_private(unfinished)
     try:
         with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(unfinished)) as new:
-            old.backup(new, pages=PAGES, sleep=0.0)
+            # All at once, as of one moment: in pieces it would begin anew after every write of another process.
+            old.backup(new, pages=-1)
             new.execute("PRAGMA journal_mode = DELETE")  # one file, with nothing beside it
         check_copy(unfinished)
         unfinished.replace(target)
@@ -40,6 +43,11 @@ def restore(copy: Path, database: str) -> None:
     target = _file_of(database)
     if target.exists():
         raise StorageError(f"{target} exists: stop Accord and move it away first; nothing was changed")
+    if left := next((f"{target}{end}" for end in BESIDE if Path(f"{target}{end}").exists()), None):
+        raise StorageError(
+            f"{left} is left of another database and would be read into this one: stop Accord and move it away first; "
+            "nothing was changed"
+        )
     if not copy.is_file():
         raise StorageError(f"there is no file {copy}")
     check_copy(copy)
