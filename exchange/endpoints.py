@@ -18,6 +18,7 @@ from judge.domain import LONGEST_NAME, LONGEST_TEXT, Failure, InputError, Prompt
 from judge.embedded import LABEL, EmbeddedModel, find_weights
 from judge.protocol import Protocol
 from judge.run import Prices
+from judge.switches import is_on
 from storage.endpoints import NamedEndpoint
 from storage.store import Store
 
@@ -76,7 +77,7 @@ class Endpoints:
     def __init__(self, store: Store, weights: Path | None = None, environment: Mapping[str, str] = os.environ) -> None:
         self.store = store
         self._environment = environment
-        self.private = environment.get("ACCORD_ALLOW_PRIVATE", "").lower() in ("on", "1", "true")
+        self.private = is_on(environment, "ACCORD_ALLOW_PRIVATE")
         self._allowed = KeyAddresses(environment)
         self._embedded = EmbeddedModel(weights)
         # By preset and person, with the address it was typed for: a preset that moves takes no key along.

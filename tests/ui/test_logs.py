@@ -8,6 +8,7 @@ import pytest
 
 from exchange.accounts import Accounts
 from storage.store import Store
+from ui.front import Front
 from ui.gate import Gate
 from ui.logs import FAULTS, FaultLines
 
@@ -23,7 +24,7 @@ async def answer(scope, receive, send):
 def ask(tmp_path, capsys):
     store = Store.open(f"sqlite:///{tmp_path / 'accord.db'}")
     accounts = Accounts(store)
-    gate = Gate(answer, accounts)
+    gate = Gate(answer, accounts, Front())
     gate.log = True
 
     def request(path, query=b"", method="GET", cookie=""):
