@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from exchange.agreeing import Source, agree_on, find_field
+from exchange.archives import opened_archive
 from exchange.formulas import restored
 from exchange.panel import Options
 from exchange.report import write_report
-from judge.domain import AccordError, InputError, ProtocolVersion
+from judge.domain import AccordError, ProtocolVersion
 from judge.protocol import load_protocol
 from storage.codec import item_facts
 from storage.ratings import ORDERS, STATUSES, Rater, Ratings, make_facts, order_repeats
@@ -34,11 +35,7 @@ _KINDS = {"human": 0, "judge": 1}
 
 def verify_bundle(path: Path) -> dict[str, Any]:
     """Return what was checked and what differs; `ok` only if nothing does."""
-    try:
-        archive = zipfile.ZipFile(path)
-    except (OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: is not a bundle that can be read: {error}") from error
-    with archive:
+    with opened_archive(path) as archive:
         problems, files = _check_files(archive)
         numbers = 0
         if "agreement.json" not in files:
