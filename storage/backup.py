@@ -8,10 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from judge.domain import StorageError
-from storage.engine import create_private
+from storage.database import Database
+from storage.engine import create_private, open_engine
+from storage.verdicts import record_event
 
 BESIDE = ("-wal", "-shm", "-journal")  # what SQLite keeps beside a database, and would read into another one
 
@@ -36,6 +38,18 @@ def back_up(database: str, target: Path) -> None:
         raise StorageError(f"the copy could not be made: {error}") from error
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def note_copy(database: str, by: str) -> None:
+    """Write into the trail that a copy was made; a database that can only be read is copied without that."""
+    known = Database(open_engine(database))  # as it is: a copy is no time to bring it to another schema
+    try:
+        with known.writing() as connection:
+            record_event(connection, "backup", known.clock(), by=by)
+    except (StorageError, SQLAlchemyError):
+        pass
+    finally:
+        known.close()
 
 
 def restore(copy: Path, database: str) -> None:

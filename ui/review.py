@@ -233,6 +233,7 @@ class Review:
             who = _who(_sent(event, "annotator"), request)
             held = await asyncio.to_thread(self._may_see, _sent(event, "claim"), who)
             orders = ORDERS if held.claim.order == "AB" else ORDERS[::-1]
+            await asyncio.to_thread(self._note_asking, held, _sent(event, "judge"))
             lives = judge_item(
                 self.store,
                 self.endpoints,
@@ -256,6 +257,11 @@ class Review:
         if held.verdict is not None:
             self.store.reveal(token, who)
         return held
+
+    def _note_asking(self, held: Held, judge: str) -> None:
+        self.endpoints.preset(judge)  # says which there are
+        claim = held.claim
+        self.store.record_event("judge_asked", claim.study, judge=judge, item=claim.item.id, by=claim.rater)
 
     def _open(self, name: str, who: str, item: str) -> dict[str, Any]:
         if not name:
@@ -341,7 +347,8 @@ def _who(annotator: str | None, request: gr.Request) -> str | None:
 
 def _sent(event: gr.EventData, name: str) -> str:
     """Return a text that the page's script sent along; whatever else was sent is no text to anybody."""
-    found = (event._data or {}).get(name)  # noqa: SLF001
+    sent = event._data  # noqa: SLF001
+    found = sent.get(name) if isinstance(sent, dict) else None
     return found if isinstance(found, str) else ""
 
 

@@ -8,12 +8,16 @@ from pathlib import Path
 import httpx2
 import pytest
 from gradio.utils import get_upload_folder
+from openai_server import OpenAIServer, completion
 from serving import Serving
 
+from exchange.endpoints import Preset
+from exchange.trail import kinds_of, tell
 from judge.domain import Item, Study, Turn
 from judge.protocol import find_protocol
 from storage.imports import prepare
 from storage.store import Store
+from storage.trail import TrailSearch
 from ui.gate import COOKIE
 
 PASSWORD = "correct horse battery"
@@ -259,6 +263,45 @@ def test_no_file_that_was_not_uploaded_can_be_given_to_any_event(app, people, pa
         assert (answer.status_code, answer.json()["error"][: len(refusal[1])]) == refusal, names[number]
         tried += 1
     assert tried > 20
+
+
+def event_of(app, page, name):
+    """Return the number and the name of an event by the page whose handler it is."""
+    return next(
+        (number, event.api_name)
+        for number, event in app.blocks.fns.items()
+        if type(getattr(event.fn, "__self__", None)).__name__ == page and event.fn.__name__ == name
+    )
+
+
+def test_what_a_lead_looked_at_and_whom_an_annotator_asked_is_in_the_trail_once(app, people):
+    lea, eve = people["lea"], people["eve"]
+
+    def click(client, page, name, sent=None, **address):
+        number, door = event_of(app, page, name)
+        body = {"data": [], "fn_index": number, "session_hash": "x", "event_data": sent}
+        assert client.post(f"/gradio_api/run/{door}", params=address, json=body).status_code == 200
+
+    given = run(eve, "next_item", "s", "eve").json()["data"][0]
+    claim, item = given["claim"], given["item"]["id"]
+    assert run(eve, "submit_verdict", claim, "A+", "", 1.0).status_code == 200
+    with OpenAIServer(lambda _: completion('{"choice": "A+"}')) as server:
+        app.endpoints.save_preset(Preset("ours", "m", server.url, ""), "lea")
+        number, _ = event_of(app, "Review", "judge")
+        asking = {"claim": claim, "annotator": "lea", "judge": "ours"}
+        sent = {"data": [], "fn_index": number, "session_hash": "j", "event_data": asking}
+        assert eve.post("/gradio_api/queue/join", json=sent).status_code == 200
+        with eve.stream("GET", "/gradio_api/queue/data", params={"session_hash": "j"}) as lines:
+            assert any("process_completed" in line for line in lines.iter_lines())
+    for _ in range(2):
+        click(lea, "ItemsPanel", "open", {"item": "q1"}, study="s")
+        click(lea, "Agreement", "show", study="s", resamples="20")
+    lines = app.store.trail(TrailSearch((*kinds_of("looks"), "judge_asked"), study="s"), None, 100)
+    assert [(line.who, tell(line)) for line in reversed(lines)] == [
+        ("eve", f"asked ours about the item {item}"),
+        ("lea", "looked at every verdict on the item q1"),
+        ("lea", "looked at the agreement"),
+    ]
 
 
 @pytest.mark.parametrize("name", ["../../../evil", "/etc/evil", "a/../../b", "..", "..\\evil"])
