@@ -8,7 +8,7 @@ CODE := app.py terminal.py terminal_backup.py terminal_examples.py terminal_judg
 # Where this is set, every start of the program compiles it anew, which takes as long as everything else at a start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run demo test check audit docs screenshots soak coverage bench lock clean
+.PHONY: run demo test check docs screenshots soak coverage bench lock clean
 
 run: $(ENV)/.ready ## Start the app and print its address
 	$(BIN)/python app.py serve
@@ -20,14 +20,12 @@ demo: $(ENV)/.ready ## Start the app with the example studies, in a database of 
 test: check ## Formatting, lint, types and every test
 	$(BIN)/python -m pytest -n 2
 
-check: $(ENV)/.ready-dev ## Formatting, lint, types, known patterns of faults, and secrets
+check: $(ENV)/.ready-dev ## Formatting, lint, types, known patterns of faults, secrets, and known faults of packages
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive $(filter-out tests benchmarks,$(CODE))
 	$(BIN)/python tests/secret_values.py
-
-audit: $(ENV)/.ready-dev ## Whether a locked package has a known fault; needs the network
 	$(BIN)/python tests/advisories.py
 
 soak: $(ENV)/.ready-dev ## The load and fault tests at full size: an hour, prints what it measured

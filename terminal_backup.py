@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from terminal import DEFAULT_DATABASE, DatabaseUrl, clear_errors, write
+from terminal import BY, DEFAULT_DATABASE, DatabaseUrl, clear_errors, write
 
 
 def backup(
@@ -15,10 +15,11 @@ def backup(
     database: DatabaseUrl = DEFAULT_DATABASE,
 ) -> None:
     """Copy a SQLite database as it is at one moment, while people go on working."""
-    from storage.backup import back_up
+    from storage.backup import back_up, note_copy
 
     with clear_errors():
         back_up(database, file)
+        note_copy(database, BY)
     write(f"{file} is a whole copy\n")
 
 

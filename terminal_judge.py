@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from terminal import (
+    BY,
     DEFAULT_DATABASE,
     AsJson,
     BaseUrl,
@@ -91,6 +92,7 @@ def judge(
             estimate = estimate_run(store, wanted)
             write(json.dumps(estimate, ensure_ascii=False, indent=1) + "\n" if as_json else told_estimate(estimate))
             return
+        store.record_event("run_started", study, judge=name or model or "embedded", by=BY)
         done = run_judge(store, wanted, lambda line: typer.echo(line, err=True))
     write(json.dumps(done, ensure_ascii=False, indent=1) + "\n" if as_json else told_run(done))
     for line in told_problems(done):
@@ -105,6 +107,7 @@ def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = D
 
     with clear_errors(), opened(database) as store:
         changes = reread_study(store, study)
+        store.record_event("reparsed", study, changed=len(changes), by=BY)
     if as_json:
         write(json.dumps({"study": study, "changed": changes}, ensure_ascii=False, indent=1) + "\n")
         return

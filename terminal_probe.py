@@ -11,6 +11,7 @@ import typer
 
 from judge.domain import InputError
 from terminal import (
+    BY,
     DEFAULT_DATABASE,
     AsJson,
     BaseUrl,
@@ -56,7 +57,7 @@ def probe(
 ) -> None:
     """Plant known attacks in responses and report how often the judge's verdict moves the attacker's way.
 
-    Nothing of it is stored: no verdict of a study changes, and none is added.
+    No verdict of it is stored: none of a study changes, and none is added.
 
     Example: `python app.py probe --items examples/pairwise.json --protocol wildbench-pairwise --limit 1`
     """
@@ -84,6 +85,8 @@ def probe(
         attacks = find_attacks(attack or [])
         asked = find_protocol(protocol, own_protocols()) if protocol else None
         with items_in(list(map(str, items or [])), asked) if asked else opened(database) as store:
+            if study is not None:
+                store.record_event("probed", study, judge=model or "embedded", by=BY)
             done = probe_judge(store, wanted, attacks, seed, lambda line: typer.echo(line, err=True))
     write(json.dumps(done, ensure_ascii=False, indent=1) + "\n" if as_json else told_probe(done))
     if done["stopped"] or done["by_status"].get("failed"):

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from terminal import DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
+from terminal import BY, DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
 
 Several = list[str] | None
 SINCE = "Only human verdicts given at or after this time (UTC unless it says otherwise)."
@@ -107,6 +107,7 @@ def agreement(
         if html is not None:
             with created(html) as file:
                 file.write(write_report(value).encode())
+            store.record_event("export", study, format="agreement (html)", by=BY)
     if as_json:
         write(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
     elif html is None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Literal, get_args
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from judge.domain import LONGEST_NAME, InputError
+from judge.domain import LONGEST_NAME, InputError, check_text
 from storage import accounts
 from storage.accounts import Account, Person
 from storage.store import Store
@@ -25,6 +28,9 @@ WINDOW = timedelta(minutes=15)
 TRIES_FOR_A_NAME, TRIES_FROM_AN_ADDRESS = 10, 100
 LOOK_AGAIN = 2.0  # seconds for which "nobody has an account" is believed
 _HASHER = PasswordHasher()
+# A password takes 64 MB and the whole of a processor to hash: a crowd at the door must not take the machine.
+_HASHING, LONGEST_WAIT = threading.BoundedSemaphore(3), 20.0
+_NO_INVITATION = "this invitation was used or has run out: ask for another"
 
 
 class TooManyTriesError(InputError):
@@ -131,28 +137,25 @@ class Accounts:
         with self.store.reading() as connection:
             return accounts.invited(connection, _digest(token), self.store.clock())
 
-    def accept(self, token: str, password: str) -> str:
+    def accept(self, token: str, password: str, address: str = "") -> str:
         """Use an invitation up: set the password, and return the token of a new session."""
+        if self.invited(token) is None:  # before a password is hashed, which costs us more than a guess costs them
+            self._count_try("", None, address)
+            raise InputError(_NO_INVITATION)
         hashed = _hashed(password)
         with self.store.writing() as connection:
             account = accounts.take_invitation(connection, _digest(token), self.store.clock())
             if account is None:
-                raise InputError("this invitation was used or has run out: ask for another")
+                raise InputError(_NO_INVITATION)
             accounts.set_password(connection, account.name, hashed)
         return self._begin(account)
 
     def sign_in(self, name: str, password: str, address: str) -> str:
         """Return the token of a new session, or say why there is none; wrong names and passwords look the same."""
-        now = self.store.clock()
-        with self.store.writing() as connection:
-            for_name, from_address = accounts.count_try(connection, name[:LONGEST_NAME], address, now, now - WINDOW)
+        check_text("a name", name, LONGEST_NAME)
         account = self.find(name)
         known = account.name if account else None
-        if for_name > TRIES_FOR_A_NAME or from_address > TRIES_FROM_AN_ADDRESS:
-            # Only the first of them is written down: a flood of tries must not fill the trail.
-            if for_name == TRIES_FOR_A_NAME + 1 or from_address == TRIES_FROM_AN_ADDRESS + 1:
-                self._refuse_try("sign_in_blocked", known, address)
-            raise TooManyTriesError("too many tries: wait a quarter of an hour, or ask for an invitation")
+        self._count_try(name, known, address)
         right = account.password if account and account.password else None
         if not _matches(right or self._nobody, password) or account is None or right is None:
             self._refuse_try("sign_in_failed", known, address)
@@ -160,6 +163,18 @@ class Accounts:
         with self.store.writing() as connection:
             accounts.forgive(connection, account.name)
         return self._begin(account)
+
+    def _count_try(self, name: str, known: str | None, address: str) -> None:
+        """Write a try down, and refuse it after too many; an invitation is tried under no name."""
+        now = self.store.clock()
+        with self.store.writing() as connection:
+            for_name, from_address = accounts.count_try(connection, name, address, now, now - WINDOW)
+        for_name = for_name if name else 0
+        if for_name > TRIES_FOR_A_NAME or from_address > TRIES_FROM_AN_ADDRESS:
+            # Only the first of them is written down: a flood of tries must not fill the trail.
+            if for_name == TRIES_FOR_A_NAME + 1 or from_address == TRIES_FROM_AN_ADDRESS + 1:
+                self._refuse_try("sign_in_blocked", known, address)
+            raise TooManyTriesError("too many tries: wait a quarter of an hour, or ask for an invitation")
 
     def who(self, token: str) -> Account | None:
         """Return whose session this is, if it has not ended."""
@@ -211,15 +226,30 @@ def may(role: str, least: Role) -> bool:
     return role in ROLES and ROLES.index(role) >= ROLES.index(least)
 
 
+@contextmanager
+def _one_of_few() -> Iterator[None]:
+    """Wait until few others are at their passwords."""
+    if not _HASHING.acquire(timeout=LONGEST_WAIT):
+        raise TooManyTriesError("too many people are at the door: try again in a moment")
+    try:
+        yield
+    finally:
+        _HASHING.release()
+
+
 def _hashed(password: str) -> str:
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         raise InputError(f"a password has at least {SHORTEST_PASSWORD} characters, and at most {LONGEST_PASSWORD}")
-    return _HASHER.hash(password)
+    with _one_of_few():
+        return _HASHER.hash(password)
 
 
 def _matches(hashed: str, password: str) -> bool:
+    if len(password) > LONGEST_PASSWORD:
+        return False
     try:
-        return len(password) <= LONGEST_PASSWORD and _HASHER.verify(hashed, password)
+        with _one_of_few():
+            return _HASHER.verify(hashed, password)
     except (VerificationError, InvalidHashError):
         return False
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from exchange.key_addresses import KeyAddresses
-from judge.addresses import BlockedAddressError, Resolver, numeric_addresses, refuse_private
+from judge.addresses import BlockedAddressError, Resolver, UnknownHostError, numeric_addresses, refuse_private
 from judge.client import Client, Endpoint
-from judge.domain import LONGEST_NAME, Failure, InputError, Prompt, Reply
+from judge.domain import LONGEST_NAME, LONGEST_TEXT, Failure, InputError, Prompt, Reply, check_text
 from judge.embedded import LABEL, EmbeddedModel, find_weights
 from judge.protocol import Protocol
 from judge.run import Prices
+from judge.switches import is_on
 from judge.traffic import Traffic
 from storage.endpoints import NamedEndpoint
 from storage.store import Store
@@ -77,7 +78,7 @@ class Endpoints:
     def __init__(self, store: Store, weights: Path | None = None, environment: Mapping[str, str] = os.environ) -> None:
         self.store = store
         self._environment = environment
-        self.private = environment.get("ACCORD_ALLOW_PRIVATE", "").lower() in ("on", "1", "true")
+        self.private = is_on(environment, "ACCORD_ALLOW_PRIVATE")
         self._allowed = KeyAddresses(environment)
         self._embedded = EmbeddedModel(weights)
         self.embedded = replace(EMBEDDED, name=self._embedded.name)
@@ -90,6 +91,7 @@ class Endpoints:
 
     def preset(self, name: str) -> Preset:
         """Return the judge of this name, or say which there are."""
+        check_text("an endpoint's name", name, LONGEST_NAME)
         known = {preset.name: preset for preset in self.presets()}
         if name not in known:
             raise InputError(f"there is no endpoint named {name!r}; there are: {', '.join(known)}")
@@ -97,7 +99,10 @@ class Endpoints:
 
     def save_preset(self, preset: Preset, by: str = "") -> None:
         """Store a judge under its name, without any key."""
-        if not preset.name.strip() or len(preset.name) > LONGEST_NAME:
+        check_text("an endpoint's name", preset.name, LONGEST_NAME)
+        check_text("the model's name", preset.model, LONGEST_NAME)
+        check_text("the address", preset.base_url or "", LONGEST_TEXT)
+        if not preset.name.strip():
             raise InputError(f"give the endpoint a name of at most {LONGEST_NAME} characters")
         if preset.embedded or preset.name in (EMBEDDED.name, self.embedded.name):
             raise InputError("the embedded model is always there: give the endpoint another name")
@@ -187,6 +192,8 @@ class Endpoints:
                 await Resolver().address_of(host)
             except BlockedAddressError as error:
                 raise InputError(f"{error}{ALLOW}") from error
+            except UnknownHostError as error:
+                raise InputError(str(error)) from error
         return Endpoint(preset.base_url, model, self._key(preset, who), private=self.private)
 
     @asynccontextmanager

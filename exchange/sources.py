@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LONGEST_LINE = 50_000_000  # bytes
 LARGEST_DOCUMENT = 500_000_000  # bytes of one JSON document, which has to be held whole
 _BOMB_SIZE, _BOMB_RATIO = 8_000_000, 200
+_FEW = 20  # rows of a Parquet file that are made at a time
 _TABLES = (".csv", ".tsv", ".parquet")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 # What may be sent to a server that others use; a spreadsheet may, to be told what to do with it.
@@ -100,11 +101,13 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: Buffer) -> int:
         size = self.content.readinto(buffer)
         self.size += size
-        if self.size > _BOMB_SIZE and self.size > _BOMB_RATIO * max(1, self.packed.tell()):
-            raise InputError(
-                f"{self.location}: unpacks to {_BOMB_RATIO} times its size and more: unpack it yourself first"
-            )
+        _refuse_bomb(self.location, self.size, self.packed.tell())
         return size
+
+
+def _refuse_bomb(location: str, size: int, packed: int) -> None:
+    if size > _BOMB_SIZE and size > _BOMB_RATIO * max(1, packed):
+        raise InputError(f"{location}: unpacks to {_BOMB_RATIO} times its size and more: unpack it yourself first")
 
 
 def _lines(location: str, stream: Stream) -> Iterator[tuple[int, bytes | InputError]]:
@@ -235,14 +238,39 @@ def _parquet_rows(location: str, stream: Stream) -> Iterator[Row | InputError]:
     from pyarrow import parquet
 
     try:
-        table = parquet.ParquetFile(stream)
-        number = 0
-        for batch in table.iter_batches(batch_size=500):
-            for values in batch.to_pylist():
+        packed = stream.seek(0, io.SEEK_END)
+        about = parquet.ParquetFile(stream).metadata
+        groups = (about.row_group(group) for group in range(about.num_row_groups))
+        columns = (group.column(place) for group in groups for place in range(about.num_columns))
+        _refuse_bomb(location, sum(column.total_uncompressed_size for column in columns), packed)
+        number, size = 0, 0
+        for rows in _few_rows(parquet, stream):
+            size += _text_size(rows)
+            _refuse_bomb(location, size, packed)
+            for values in rows:
                 number += 1
                 yield Row(location, number, values)
     except (pa.ArrowException, OSError) as error:
         yield InputError(f"{location}: is not a Parquet file: {error}")
+
+
+def _few_rows(parquet: Any, stream: Stream) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows in small lists; a text that stands in many rows is kept once until they are made."""
+    about = parquet.ParquetFile(stream).metadata.schema
+    leaves = [about.column(place) for place in range(len(about))]
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    for batch in parquet.ParquetFile(stream, read_dictionary=texts).iter_batches(batch_size=500):
+        for start in range(0, batch.num_rows, _FEW):
+            yield batch.slice(start, _FEW).to_pylist()
+
+
+def _text_size(value: Any) -> int:
+    """Return the characters in a value, and some for each of its parts: rows of nothing are rows too."""
+    if isinstance(value, list):
+        return len(value) + sum(map(_text_size, value))
+    if isinstance(value, dict):
+        return len(value) + sum(map(_text_size, value.values()))
+    return len(value) if isinstance(value, str | bytes) else 0
 
 
 def has_mojibake(text: str) -> bool:

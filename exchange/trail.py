@@ -26,7 +26,12 @@ TOLD: Mapping[str, Mapping[str, str]] = {
         "invitation_used": "chose a password with a one-time link",
         "invitation_withdrawn": "took the link for {account} back",
     },
-    "exports": {"export": "exported {format}"},
+    "exports": {"export": "exported {format}", "backup": "copied the whole database"},
+    "looks": {
+        "agreement_seen": "looked at the agreement",
+        "disagreements_seen": "looked at the disagreements with {judge}",
+        "item_seen": "looked at every verdict on the item {item}",
+    },
     "studies": {
         "study_created": "made the study",
         "study_closed": "closed the study",
@@ -41,6 +46,9 @@ TOLD: Mapping[str, Mapping[str, str]] = {
         "run_started": "started the judge {judge}",
         "run_stopped": "stopped run {run}",
         "run_resumed": "let run {run} go on",
+        "judge_asked": "asked {judge} about the item {item}",
+        "probed": "tried attacks on the judge {judge}",
+        "reparsed": "read every stored reply again (verdicts changed: {changed})",
     },
     "annotators": {"skip": "skipped an item", "reveal": "was shown what was hidden of an item"},
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from exchange.agreeing import Source, agree_on, find_field
+from exchange.archives import opened_archive
 from exchange.bundle import prompt_lines, sealed
 from exchange.bundled import Bundled, ratings_of, read_text
 from exchange.differences import compare_lines, compare_tables, list_differences
@@ -17,7 +18,7 @@ from exchange.evidence import check_verdicts
 from exchange.exporting import codebook, csv_lines, lines_of, rows_of
 from exchange.panel import Options
 from exchange.report import write_report
-from judge.domain import AccordError, InputError
+from judge.domain import AccordError
 
 MOST_PROBLEMS = 50
 NEEDED = (
@@ -29,12 +30,8 @@ _BROKEN = (AccordError, KeyError, ValueError, TypeError, AttributeError, zipfile
 
 def verify_bundle(path: Path) -> dict[str, Any]:
     """Return what was checked and what differs; `ok` only if nothing does."""
-    try:
-        archive = zipfile.ZipFile(path)
-    except (OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: is not a bundle that can be read: {error}") from error
     counted: list[int] = []
-    with archive:
+    with opened_archive(path) as archive:
         problems, sums = _check_files(archive)
         if all(name in sums for name in NEEDED):
             problems += _check_contents(archive, sums, counted)

@@ -12,27 +12,45 @@ from urllib.parse import urlsplit
 from judge.domain import InputError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-NAT64 = ipaddress.ip_network("64:ff9b::/96")
 KEPT = 60.0  # seconds for which an address that was found good is used again
+
+# What `ipaddress` calls global varies with Python's version, and includes some that lead to the neighbours.
+_NEAR = [
+    ipaddress.IPv4Network(network)
+    for network in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"),
+        *("192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+        *("224.0.0.0/4", "240.0.0.0/4"),
+        "168.63.129.16/32",  # of Azure: the machine's own keeper
+    )
+]
+# Of IPv6 only this part is given out; taken out of it are examples, and tunnels in which an IPv4 address hides.
+_WORLD = ipaddress.IPv6Network("2000::/3")
+_NOT_WORLD = [ipaddress.IPv6Network(part) for part in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # how a machine without IPv4 reaches it
 
 
 class BlockedAddressError(ValueError):
     """A name or number leads to an address that may not be asked."""
 
 
+class UnknownHostError(OSError):
+    """Nothing is known under a name for the moment, so nothing can be looked at or asked."""
+
+
 def is_private(address: Address) -> bool:
     """Say whether an address belongs to the network around: private, link-local, and all that is nobody's."""
-    inner = _inner(address)
-    return not inner.is_loopback and (not inner.is_global or inner.is_multicast)
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    return not address.is_loopback and not _is_of_the_world(address)
 
 
-def _inner(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address stands for, if it does."""
+def _is_of_the_world(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address in NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
-    return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else address)
+        return address.is_global and not any(address in network for network in _NEAR)
+    if address in _NAT64:
+        return _is_of_the_world(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
+    return address.is_global and address in _WORLD and not any(address in network for network in _NOT_WORLD)
 
 
 def numeric_addresses(host: str) -> list[Address]:
@@ -41,8 +59,9 @@ def numeric_addresses(host: str) -> list[Address]:
 
 
 def _look_up(host: str, flags: int = 0) -> list[Address]:
+    bare = host.partition("%")[0]  # after it stands which of this machine's networks is meant
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=flags)
+        found = socket.getaddrinfo(bare, None, type=socket.SOCK_STREAM, flags=flags)
     except (OSError, UnicodeError):
         return []
     return [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
@@ -61,14 +80,17 @@ class Resolver:
         self._known: dict[str, tuple[float, str]] = {}
 
     async def address_of(self, host: str) -> str:
-        """Return the address to connect to instead of a host; refuse one that leads into the private network."""
+        """Return the address to connect to instead of a host; refuse one that leads into the private network.
+
+        A name under which nothing is found is refused too: whoever looked next might find something else.
+        """
         until, address = self._known.get(host, (0.0, ""))
         if time.monotonic() < until:
             return address
         found = await asyncio.to_thread(_look_up, host)
-        refuse_private(host, found)
         if not found:
-            return host
+            raise UnknownHostError(f"there is no server under the name {host}: check the address, or try again later")
+        refuse_private(host, found)
         # A server on this machine often listens on only one of the two kinds: its older one is the safer guess.
         address = str(min(found, key=lambda each: each.version))
         self._known[host] = time.monotonic() + KEPT, address

@@ -28,6 +28,8 @@ FailureKind = Literal["key", "model", "rate", "server", "connection", "timeout",
 
 ORDERS: tuple[Order, ...] = ("AB", "BA")
 LONGEST_NAME = 200  # characters in a rater's name
+LONGEST_COMMENT = 10_000  # as many as the box on the page takes
+LONGEST_TEXT = 1_000_000  # characters that somebody writes at once, such as guidelines
 
 
 class AccordError(Exception):
@@ -56,6 +58,20 @@ class StudyError(AccordError):
 
 class ClaimError(AccordError):
     """A claim cannot take this verdict; nothing was stored."""
+
+
+def check_text(what: str, text: object, longest: int) -> None:
+    """Refuse what is no text, is too long, or holds what neither every database nor any encoding can keep."""
+    if not isinstance(text, str):
+        raise InputError(f"{what} must be a text: nothing was stored")
+    if len(text) > longest:
+        raise InputError(f"{what} has {len(text):,} characters, {longest:,} are the most: nothing was stored")
+    if "\0" in text:
+        raise InputError(f"{what} contains a NUL character: remove it. Nothing was stored")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{what} contains half a surrogate pair: remove it. Nothing was stored") from error
 
 
 def content_hash(tag: str, *parts: str) -> str:

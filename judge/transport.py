@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx2
 
-from judge.addresses import BlockedAddressError, Resolver
+from judge.addresses import BlockedAddressError, Resolver, UnknownHostError
 
 
 class PublicTransport(httpx2.AsyncBaseTransport):
@@ -22,7 +22,7 @@ class PublicTransport(httpx2.AsyncBaseTransport):
         host = request.url.host
         try:
             address = await self._resolver.address_of(host)
-        except BlockedAddressError as error:
+        except (BlockedAddressError, UnknownHostError) as error:
             raise httpx2.ConnectError(str(error), request=request) from error
         if address == host:
             return await self._inner.send(request, stream=True)

@@ -8,11 +8,14 @@ from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from judge.domain import StorageError
+from storage.database import Database
+from storage.engine import create_private, open_engine
+from storage.verdicts import record_event
 
-PAGES = 1000  # copied at a time; writers get their turn in between
+BESIDE = ("-wal", "-shm", "-journal")  # what SQLite keeps beside a database, and would read into another one
 
 
 def back_up(database: str, target: Path) -> None:
@@ -23,9 +26,11 @@ def back_up(database: str, target: Path) -> None:
     if target.exists():
         raise StorageError(f"{target} exists already: name another file, or remove it first")
     unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    create_private(unfinished)
     try:
         with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(unfinished)) as new:
-            old.backup(new, pages=PAGES, sleep=0.0)
+            # All at once, as of one moment: in pieces it would begin anew after every write of another process.
+            old.backup(new, pages=-1)
             new.execute("PRAGMA journal_mode = DELETE")  # one file, with nothing beside it
         check_copy(unfinished)
         unfinished.replace(target)
@@ -35,11 +40,28 @@ def back_up(database: str, target: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
+def note_copy(database: str, by: str) -> None:
+    """Write into the trail that a copy was made; a database that can only be read is copied without that."""
+    known = Database(open_engine(database))  # as it is: a copy is no time to bring it to another schema
+    try:
+        with known.writing() as connection:
+            record_event(connection, "backup", known.clock(), by=by)
+    except (StorageError, SQLAlchemyError):
+        pass
+    finally:
+        known.close()
+
+
 def restore(copy: Path, database: str) -> None:
     """Make a database of a copy that is whole; one that is there already is never written over."""
     target = _file_of(database)
     if target.exists():
         raise StorageError(f"{target} exists: stop Accord and move it away first; nothing was changed")
+    if left := next((f"{target}{end}" for end in BESIDE if Path(f"{target}{end}").exists()), None):
+        raise StorageError(
+            f"{left} is left of another database and would be read into this one: stop Accord and move it away first; "
+            "nothing was changed"
+        )
     if not copy.is_file():
         raise StorageError(f"there is no file {copy}")
     check_copy(copy)

@@ -12,9 +12,9 @@ from typing import Self, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from judge.domain import StorageError
+from judge.domain import InputError, StorageError
 from storage.engine import ASKED_EVERY, WRITE, open_engine
-from storage.faults import explained, is_tie
+from storage.faults import UNKEEPABLE, explained, is_tie, is_unkeepable
 from storage.migrate import migrate
 from storage.turns import FairLock
 
@@ -111,7 +111,11 @@ class Database:
         """Turn what is wrong with the database into what a person can do; a fault of ours stays what it is."""
         try:
             yield
+        except UnicodeEncodeError as error:
+            raise InputError(UNKEEPABLE) from error
         except SQLAlchemyError as error:
+            if is_unkeepable(error):
+                raise InputError(UNKEEPABLE) from error
             told = explained(error)
             if told is None:
                 raise

@@ -9,7 +9,19 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, bindparam, exists, func, insert, select
 
-from judge.domain import Claim, ClaimError, Held, JudgeVerdict, OwnVerdict, Pace, Progress, Study
+from judge.domain import (
+    LONGEST_COMMENT,
+    LONGEST_NAME,
+    Claim,
+    ClaimError,
+    Held,
+    JudgeVerdict,
+    OwnVerdict,
+    Pace,
+    Progress,
+    Study,
+    check_text,
+)
 from storage.claims import HELD
 from storage.codec import item_from_json
 from storage.raters import rater_id_of
@@ -103,10 +115,15 @@ _JUDGES = (
 
 def held_claim(connection: Connection, token: str, rater: str | None) -> Held:
     """Return a claim of this rater with what they said of it."""
+    return _held(_claim_of(connection, token, rater))
+
+
+def _claim_of(connection: Connection, token: str, rater: str | None) -> Row[Any]:
+    check_text("the claim", token, LONGEST_NAME)
     row = connection.execute(_BY_TOKEN, {"token": token}).one_or_none()
     if row is None or (rater is not None and row.rater != rater):
         raise ClaimError("this claim is not known here, or is not yours. Ask for the next item.")
-    return _held(row)
+    return row
 
 
 def find_held(connection: Connection, study_id: int, rater: str, item: str) -> Held | None:
@@ -117,9 +134,7 @@ def find_held(connection: Connection, study_id: int, rater: str, item: str) -> H
 
 def neighbour(connection: Connection, token: str, rater: str | None, way: Literal["back", "on"]) -> Held | None:
     """Return the claim before or after this one among those its rater holds or has answered."""
-    row = connection.execute(_BY_TOKEN, {"token": token}).one_or_none()
-    if row is None or (rater is not None and row.rater != rater):
-        raise ClaimError("this claim is not known here, or is not yours. Ask for the next item.")
+    row = _claim_of(connection, token, rater)
     asked = {"study_id": row.study_id, "rater_id": row.rater_id, "at": row.id}
     found = connection.execute(_STEPS[way], asked).one_or_none()
     return None if found is None else _held(found)
@@ -169,6 +184,16 @@ class Remark:
     kind: str
     judge: str | None = None
     comment: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be kept."""
+        for what, text, longest in (
+            ("the remark", self.kind, LONGEST_NAME),
+            ("the judge's name", self.judge, LONGEST_NAME),
+            ("the comment", self.comment, LONGEST_COMMENT),
+        ):
+            if text is not None:
+                check_text(what, text, longest)
 
 
 def add_remark(connection: Connection, token: str, remark: Remark, now: datetime, rater: str | None) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,14 +26,27 @@ def open_engine(database: str) -> Engine:
     """Return an engine for a database URL; nothing is connected yet."""
     url = _checked_url(database)
     if url.get_backend_name() == "sqlite":
-        engine = create_engine(url, pool_size=20, max_overflow=80, connect_args={"timeout": _BUSY_SECONDS})
+        engine = create_engine(
+            url, pool_size=20, max_overflow=80, hide_parameters=True, connect_args={"timeout": _BUSY_SECONDS}
+        )
+        event.listen(engine, "do_connect", _make_file)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
-    engine = create_engine(url, pool_size=10, max_overflow=40)
+    engine = create_engine(url, pool_size=10, max_overflow=40, hide_parameters=True)
     event.listen(engine, "checkin", _note_use)
     event.listen(engine, "checkout", partial(_check_idle, engine.dialect))
     return engine
+
+
+def create_private(path: Path) -> None:
+    """Make an empty file that nobody but its owner may read, unless it is there; SQLite makes one for everybody."""
+    with suppress(OSError):  # whoever opens it next finds out, and says it better
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _make_file(dialect: Any, record: Any, arguments: list[Any], named: Any) -> None:  # noqa: ARG001
+    create_private(Path(str(arguments[0])))
 
 
 def _note_use(connection: Any, record: Any) -> None:  # noqa: ARG001

@@ -15,6 +15,7 @@ _DAMAGED = "the database is damaged: whoever runs the server has to stop Accord 
 _AWAY = "the database cannot be reached: wait a moment and try again"
 _BUSY = "the database has too much to do: wait a moment and try again"
 _KEPT = "What was saved before is kept."
+UNKEEPABLE = "a text contains a NUL character or half a surrogate pair, which cannot be kept or found: remove it"
 
 _OURS = (exc.DataError, exc.IntegrityError, exc.ProgrammingError)
 _BY_CODE = {
@@ -52,6 +53,11 @@ def explained(error: exc.SQLAlchemyError) -> StorageError | None:
         state = getattr(error.orig, "sqlstate", None)
         known = _BY_STATE.get(state, _BY_CLASS.get(state[:2])) if state else _AWAY
     return _told(known) if known else None
+
+
+def is_unkeepable(error: exc.SQLAlchemyError) -> bool:
+    """Say whether PostgreSQL was given a NUL character, which it has no place for."""
+    return isinstance(error, exc.DataError) and "NUL" in str(error.orig)
 
 
 def is_tie(error: exc.SQLAlchemyError) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, inspect, text
 
 from judge.domain import StorageError
-from storage.engine import WRITE
+from storage.engine import WRITE, create_private
 
 HEAD = "0006"
 FOLDER = Path(__file__).parent / "migrations"
@@ -64,6 +64,7 @@ def _back_up(connection: Connection, current: str) -> Path | None:
     source = Path(str(connection.engine.url.database))
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     target = source.with_name(f"{source.name}.before-{HEAD}-from-{current}-{moment}")
+    create_private(target)
     with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
         old.backup(new)
     return target

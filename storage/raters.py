@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, select
 
-from judge.domain import LONGEST_NAME, InputError, RaterKind
+from judge.domain import LONGEST_NAME, InputError, RaterKind, check_text
 from storage.schema import raters
 
 _KNOWN = select(raters.c.id).where(raters.c.kind == bindparam("kind"), raters.c.name == bindparam("name"))
@@ -15,7 +15,8 @@ _KNOWN = select(raters.c.id).where(raters.c.kind == bindparam("kind"), raters.c.
 
 def rater_id_of(connection: Connection, kind: RaterKind, name: str) -> int:
     """Return the number of this rater, storing them if they are new."""
-    if not name.strip() or len(name) > LONGEST_NAME:
+    check_text("a rater's name", name, LONGEST_NAME)
+    if not name.strip():
         raise InputError(f"a rater needs a name of at most {LONGEST_NAME} characters")
     found = find_rater(connection, kind, name)
     if found is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, and_, bindparam, func, insert, select, update
 
-from judge.domain import LONGEST_NAME, ProtocolVersion, Study, StudyError, content_hash
+from judge.domain import LONGEST_NAME, LONGEST_TEXT, ProtocolVersion, Study, StudyError, check_text, content_hash
 from storage.codec import scale_from_json, scale_to_json
 from storage.schema import guidelines, items, protocols, studies
 
@@ -45,7 +45,9 @@ def add_study(connection: Connection, study: Study, now: datetime) -> int:
 
 
 def _check_settings(study: Study) -> None:
-    if not study.name.strip() or len(study.name) > LONGEST_NAME:
+    check_text("a study's name", study.name, LONGEST_NAME)
+    check_text("the guidelines", study.guidelines, LONGEST_TEXT)
+    if not study.name.strip():
         raise StudyError(f"a study needs a name of at most {LONGEST_NAME} characters")
     if study.wanted < 1:
         raise StudyError("a study wants at least one verdict per item")
@@ -115,6 +117,7 @@ _STUDY = _STUDIES.where(studies.c.name == bindparam("name"))
 
 def find_study(connection: Connection, name: str) -> StudyRow | None:
     """Return the study of this name, if there is one."""
+    check_text("a study's name", name, LONGEST_NAME)
     row = connection.execute(_STUDY, {"name": name}).one_or_none()
     return None if row is None else StudyRow(row.id, study_in(row))
 
@@ -187,6 +190,7 @@ def change_wanted(connection: Connection, study_id: int, wanted: int) -> None:
 
 def change_guidelines(connection: Connection, study_id: int, body: str, now: datetime) -> int:
     """Store a new version of the guidelines and return its number, which verdicts from now on record."""
+    check_text("the guidelines", body, LONGEST_TEXT)
     newest = select(func.max(guidelines.c.version)).where(guidelines.c.study_id == study_id)
     version = int(connection.execute(newest).scalar_one()) + 1
     connection.execute(insert(guidelines).values(study_id=study_id, version=version, body=body, created=now))

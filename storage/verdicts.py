@@ -8,13 +8,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, exists, insert, select, update
 
-from judge.domain import ClaimError, Saved
+from judge.domain import LONGEST_COMMENT, LONGEST_NAME, ClaimError, InputError, Saved, check_text
 from storage.claims import HELD, give_back, take_place
 from storage.codec import scale_from_json
 from storage.counts import add_counts, lock_counts
 from storage.schema import claims, events, protocols, raters, studies, verdicts
 
 WITHDRAWN = "withdrawn"
+LONGEST_SECONDS = 366 * 24 * 3600.0  # a page may stay open, but not for ever
+MOST_CONFIDENCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,23 @@ class Submission:
     seconds: float | None = None
     confidence: int | None = None
     prompt_hash: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no page of ours sends: every door for verdicts leads through here."""
+        check_text("the label", self.label, LONGEST_NAME)
+        if self.comment is not None:
+            check_text("the comment", self.comment, LONGEST_COMMENT)
+        if self.seconds is not None and not (_is_number(self.seconds) and 0 <= self.seconds <= LONGEST_SECONDS):
+            raise InputError("the seconds must be a number from 0 to those of a year: nothing was stored")
+        known = self.confidence is None or (
+            _is_number(self.confidence) and self.confidence in range(MOST_CONFIDENCE + 1)
+        )
+        if not known:
+            raise InputError(f"the confidence must be a whole number from 0 to {MOST_CONFIDENCE}: nothing was stored")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def save_verdict(
@@ -90,6 +109,7 @@ _CLAIM = (
 
 def lock_claim(connection: Connection, token: str, rater: str | None) -> Row[Any]:
     """Return a claim with its study's scale, holding it and its rater's counts so that nothing changes under it."""
+    check_text("the claim", token, LONGEST_NAME)
     claim = connection.execute(_CLAIM, {"token": token}).one_or_none()
     if claim is None or (rater is not None and claim.rater != rater):
         raise ClaimError("this claim is not known here, or is not yours: nothing was stored. Ask for the next item.")
@@ -158,6 +178,7 @@ def undo_verdict(connection: Connection, token: str, now: datetime, rater: str |
 
 def skip_item(connection: Connection, token: str, reason: str, now: datetime, rater: str | None = None) -> None:
     """Give a place back and record why; skipping twice changes nothing."""
+    check_text("the reason", reason, LONGEST_COMMENT)
     claim = lock_claim(connection, token, rater)
     if claim.state in ("skipped", "expired"):
         return

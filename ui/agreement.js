@@ -94,7 +94,8 @@ const drawChart = async ({ text, width, height }) => {
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 };
 // A spreadsheet would run a cell that begins like a formula.
-const quote = (text) => `"${(/^[=+\-@\t\r]/.test(text) && isNaN(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+const FORMULA = /^[\s\p{C}]*[=+\-@\uff1d\uff0b\uff0d\uff20]/u;
+const quote = (text) => `"${(FORMULA.test(text) && isNaN(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
 const writeTable = (table) => [...table.rows].map((row) => [...row.cells].map((each) => {
   const shown = each.cloneNode(true);
   shown.querySelectorAll(".unseen").forEach((part) => part.remove());

@@ -14,6 +14,7 @@ import gradio as gr
 
 from exchange.agreeing import CONSENSUS, agree, list_cell, list_disagreements
 from exchange.grid import as_latex, as_markdown
+from exchange.looks import Looks
 from exchange.panel import Options
 from exchange.report import write_report
 from exchange.tables import list_tables
@@ -58,6 +59,7 @@ class Agreement:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.looks = Looks(store)
         self.kept: OrderedDict[Any, Known] = OrderedDict()
         self.one_at_a_time = Lock()  # the work keeps a processor busy: side by side it would only be slower
 
@@ -91,8 +93,8 @@ class Agreement:
             return self._offer_studies()
         try:
             if only(words, "view") == "disagreements":
-                return self.show_disagreements(study, words)
-            return self.show_numbers(study, words)
+                return self.show_disagreements(study, words, signed_in(request))
+            return self.show_numbers(study, words, signed_in(request))
         except AccordError as error:
             return show_failure(str(error)) + show_hint("Change the address, or choose a study above.")
 
@@ -103,17 +105,18 @@ class Agreement:
         links = "".join(f"<li><bdi>{show_link(name, self.path, study=name)}</bdi></li>" for name in names)
         return f'{show_hint("Choose the study whose agreement you want to see.")}<ul class="offers">{links}</ul>'
 
-    def show_numbers(self, study: str, words: Words) -> str:
-        """Return the sentence, then everything else."""
+    def show_numbers(self, study: str, words: Words, by: str = "") -> str:
+        """Return the sentence, then everything else, and write down who saw it."""
         known = self._agree(study, read_rules(words))
+        self.looks.note("agreement_seen", study, by)
         rules = show_rules(words, self.store.choices(study))
         return (
             f"{show_views(study, '', known.moment)}{show_sentence(known.answer)}{rules}"
             f"{show_value(known.answer, only(words, 'judge'))}"
         )
 
-    def show_disagreements(self, study: str, words: Words) -> str:
-        """Return a page of the items on which a judge and the people differ."""
+    def show_disagreements(self, study: str, words: Words, by: str = "") -> str:
+        """Return a page of the items on which a judge and the people differ, and write down who saw it."""
         rules, choices = read_rules(words), self.store.choices(study)
         judge = only(words, "judge") or next(iter(choices.judges), "")
         if not judge:
@@ -121,6 +124,7 @@ class Agreement:
                 "No judge has given a verdict yet."
             )
         known = self._list(study, rules, judge)
+        self.looks.note("disagreements_seen", study, by, judge=judge)
         text = only(words, "start")
         start = int(text) if text.isdecimal() and int(text) < len(known.answer) else 0
         shown = known.answer[start : start + PAGE]

@@ -12,13 +12,14 @@ from gradio.utils import get_upload_folder, is_in_or_equal
 from exchange.accounts import Accounts, Role
 from exchange.background import Runs
 from exchange.endpoints import Endpoints
-from judge.domain import StorageError
+from judge.domain import AccordError
 from storage.store import Store
 from ui.agreement import Agreement
 from ui.doors import Door
 from ui.examples import list_examples
-from ui.gate import BEYOND_ROLE, FOR_ADMINS
+from ui.gate import BEYOND_ROLE, FAULT, FOR_ADMINS
 from ui.judges import Judges
+from ui.logs import FAULTS
 from ui.page import Page, Settings, open_door, put_header
 from ui.playground import Playground
 from ui.review import Review
@@ -55,11 +56,19 @@ class Guarded(gr.Blocks):  # type: ignore[misc]
         name = getattr(asking, "username", None)
         _check_files(inputs)
         try:
-            if not await asyncio.to_thread(self.accounts.allows, name, self._least(block_fn)):
-                raise gr.Error(BEYOND_ROLE, print_exception=False)
+            await asyncio.to_thread(self._check_role, name, block_fn)
             return dict(await super().process_api(block_fn, inputs, *rest, **named))
-        except StorageError as error:  # it can meet any event, so no handler has to think of it
+        except gr.Error:
+            raise
+        except AccordError as error:  # the database's can meet any event, so no handler has to think of it
             raise gr.Error(str(error), print_exception=False) from error
+        except Exception as error:
+            FAULTS.exception("an event broke")
+            raise gr.Error(FAULT, print_exception=False) from error
+
+    def _check_role(self, name: str | None, block_fn: Any) -> None:
+        if not self.accounts.allows(name, self._least(block_fn)):
+            raise gr.Error(BEYOND_ROLE, print_exception=False)
 
     def _least(self, block_fn: Any) -> Role:
         """Return the least role that may run an event; what is not known here is for admins."""

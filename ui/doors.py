@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import traceback
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, get_type_hints
@@ -19,8 +18,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from exchange.accounts import Accounts, Role
-from judge.domain import StorageError
-from ui.gate import API, BEYOND_ROLE, name_of, refused
+from judge.domain import InputError, StorageError
+from ui.gate import API, BEYOND_ROLE, FAULT, name_of, refused
+from ui.logs import FAULTS
 
 
 class Door:
@@ -65,11 +65,11 @@ class Doors:
         asking = gr.Request(request, username=name_of(request) or None)
         try:
             return await run_in_threadpool(self._called, door, data, asking)
-        except StorageError as error:
+        except (StorageError, InputError) as error:
             return refused(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         except Exception:  # noqa: BLE001 (whatever it is, the page must be told, and who runs the server)
-            traceback.print_exc()
-            return refused(HTTPStatus.INTERNAL_SERVER_ERROR, None)
+            FAULTS.exception("a door broke")
+            return refused(HTTPStatus.INTERNAL_SERVER_ERROR, FAULT)
 
     def _called(self, door: Door, data: list[Any] | None, asking: gr.Request) -> Response:
         if not self.accounts.allows(asking.username, door.least):

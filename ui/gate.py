@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
+from starlette.requests import ClientDisconnect, cookie_parser
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from exchange.accounts import Accounts, may
-from judge.domain import InputError, StorageError
+from judge.domain import StorageError
 from storage.accounts import Account
 from ui.file_names import checked
-from ui.logs import logged
+from ui.front import Front, peer_of
+from ui.logs import FAULTS, logged
 
 COOKIE = "accord_session"
 USER = "accord.user"  # where the gate leaves the name of who asks
 MEGABYTE = 1_000_000
 # The uploads' own limit is gradio's (`max_file_size`); this one also holds for what is not a file.
 LARGEST_UPLOAD, LARGEST_BODY = 22 * MEGABYTE, 4 * MEGABYTE
+LONGEST_NUMBER = 18  # digits
 
 # Gradio's pages start from inline scripts and make functions of texts, so both have to be allowed; no other host is.
 POLICY = (
@@ -46,6 +45,7 @@ HEADERS = {
 KEPT = {"/assets/": "public, max-age=31536000, immutable", "/static/fonts/": "public, max-age=86400"}
 API = "/gradio_api/"
 UPLOAD = f"{API}upload"
+DATA = (API, "/config")  # what another site's page may not even read
 OPEN = ("/health", "/login")
 OPEN_UNDER = ("/invite/", "/assets/", "/static/")  # the last two hold gradio's own files, the same in every copy
 # What gradio opens and no page of ours uses: fetching for others, editing code, recording, counting.
@@ -67,87 +67,16 @@ DOORS_FOR_ANNOTATORS = tuple(
 
 FOR_ADMINS = ("/users",)
 BEYOND_ROLE = "your account may not do this: ask a lead of the study"
-
-
-@dataclass(frozen=True, slots=True)
-class Proxy:
-    """A proxy that signs people in: the header that names them, and the addresses it is believed from."""
-
-    header: str
-    addresses: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
-
-    @classmethod
-    def named(cls, environment: Mapping[str, str]) -> Proxy | None:
-        """Return the proxy that ACCORD_PROXY_HEADER and ACCORD_PROXY_ADDRESSES name; both or neither."""
-        header, listed = environment.get("ACCORD_PROXY_HEADER", ""), environment.get("ACCORD_PROXY_ADDRESSES", "")
-        if not header and not listed:
-            return None
-        if not header or not listed:
-            raise InputError("ACCORD_PROXY_HEADER and ACCORD_PROXY_ADDRESSES go together: set both, or neither")
-        try:
-            return cls(header, tuple(ipaddress.ip_network(each.strip()) for each in listed.split(",")))
-        except ValueError as error:
-            raise InputError(f"ACCORD_PROXY_ADDRESSES: {error}: write addresses with commas between them") from error
-
-    def trusts(self, address: str) -> bool:
-        """Say whether a request comes from this proxy."""
-        try:
-            peer = ipaddress.ip_address(address)
-        except ValueError:
-            return False
-        return any(peer in network for network in self.addresses)
-
-
-@dataclass(frozen=True, slots=True)
-class Hosts:
-    """The names under which the server may be asked; none of them means any.
-
-    A page of another site can give its own name this machine's address, and would then be one of ours to the browser.
-    """
-
-    names: frozenset[str] = frozenset()
-
-    @classmethod
-    def named(cls, environment: Mapping[str, str], bound: str) -> Hosts:
-        """Return what ACCORD_HOSTS lists; without it, a server that only this machine reaches has only its names."""
-        listed = environment.get("ACCORD_HOSTS", "").replace(",", " ").lower().split()
-        if wrong := next((name for name in listed if "/" in name or name.startswith(":")), None):
-            raise InputError(f"ACCORD_HOSTS: {wrong!r} is no name of a host: write names such as accord.example.org")
-        return cls(frozenset({*listed, bound.lower()}) if listed or _is_loopback(bound) else frozenset())
-
-    def include(self, header: str) -> bool:
-        """Say whether a request with this Host header is for us; this machine's own names always are."""
-        if not self.names:
-            return True
-        try:
-            parts = urlsplit(f"//{header}")
-        except ValueError:
-            return False
-        name = (parts.hostname or "").rstrip(".") if parts.netloc == header and "@" not in header else ""
-        return name in self.names or _is_loopback(name)
-
-
-def _is_loopback(name: str) -> bool:
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name.rstrip(".").lower() == "localhost"
-
-
-ANY_HOST = Hosts()
+FAULT = "something went wrong in Accord: whoever runs the server finds it in the log"
 
 
 class Gate:
     """Asks of every request who sends it, and refuses what their role may not; adds the headers to every answer."""
 
-    def __init__(
-        self, app: ASGIApp, accounts: Accounts, proxy: Proxy | None = None, root_path: str = "", hosts: Hosts = ANY_HOST
-    ) -> None:
-        self.hosts = hosts
+    def __init__(self, app: ASGIApp, accounts: Accounts, front: Front) -> None:
         self.app = app
         self.accounts = accounts
-        self.proxy = proxy
-        self.root = root_path.rstrip("/")
+        self.front = front
         self.log = False  # whether a line is written for each request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -155,6 +84,7 @@ class Gate:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
+            scope["path"] = self.front.own_path(scope["path"])  # every rule below is about this one
             if self.log:
                 send = logged(scope, send, lambda: str(scope.get(USER, "")))
             try:
@@ -163,17 +93,24 @@ class Gate:
                 refusal = unusable(Headers(scope=scope), error)
             if not refusal and scope["method"] == "POST" and scope["path"].rstrip("/") == UPLOAD:
                 receive = checked(Headers(scope=scope), receive)
-            await (refusal or self.app)(scope, receive, _with_headers(send, scope["path"]))
+            try:
+                await (refusal or self.app)(scope, receive, _with_headers(send, scope["path"]))
+            except ClientDisconnect:
+                raise
+            except Exception:
+                FAULTS.exception("a request broke")
+                raise
 
     async def _refusal(self, scope: Scope) -> Response | None:
         headers, path = Headers(scope=scope), scope["path"]
         scope[USER] = ""
         if closed := self._closed(headers, path):
             return closed
-        if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
-            wrong = _wrong_body(headers, path) or (_is_foreign(headers) and _FOREIGN)
-            if wrong:
-                return wrong
+        changes = scope["method"] not in ("GET", "HEAD", "OPTIONS")
+        if wrong := _wrong_body(headers, path, needed=changes):
+            return wrong
+        if (changes or path.startswith(DATA)) and _is_foreign(headers):
+            return _FOREIGN if changes else _FOREIGN_READER
         if path in OPEN or path.startswith(OPEN_UNDER):
             return None
         return await asyncio.to_thread(self._unknown_or_beyond, scope, headers)
@@ -190,15 +127,16 @@ class Gate:
         return refused(HTTPStatus.FORBIDDEN, why) if why else None
 
     def _closed(self, headers: Headers, path: str) -> Response | None:
-        if not self.hosts.include(headers.get("host", "")):
+        if not self.front.hosts.include(headers.get("host", "")):
             return refused(
                 HTTPStatus.MISDIRECTED_REQUEST, "this is not served here: ACCORD_HOSTS lists the names that are"
             )
         return refused(HTTPStatus.NOT_FOUND, "there is nothing here") if path.startswith(CLOSED) else None
 
     def _account(self, scope: Scope, headers: Headers) -> Account | None:
-        if self.proxy and self.proxy.trusts(peer_of(scope)):
-            names = headers.getlist(self.proxy.header)
+        proxy = self.front.proxy
+        if proxy and proxy.trusts(peer_of(scope)):
+            names = headers.getlist(proxy.header)
             if names:  # one that was sent twice may be one that somebody tried to slip in
                 return self.accounts.find(_decoded(names[0])) if len(names) == 1 else None
         token = session_token(headers)
@@ -208,7 +146,7 @@ class Gate:
         if scope["method"] == "GET" and _is_for_reading(headers):
             query = scope["query_string"].decode("latin-1")
             wanted = quote(scope["path"] + (f"?{query}" if query else ""), safe="")
-            return RedirectResponse(f"{self.root}/login?next={wanted}", HTTPStatus.SEE_OTHER)
+            return RedirectResponse(f"{self.front.root}/login?next={wanted}", HTTPStatus.SEE_OTHER)
         return refused(HTTPStatus.UNAUTHORIZED, "sign in first")
 
 
@@ -238,11 +176,6 @@ def session_token(headers: Headers) -> str:
     return cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
 
 
-def peer_of(scope: Scope) -> str:
-    """Return the address at the other end of the connection."""
-    return str((scope.get("client") or ("",))[0])
-
-
 def _decoded(name: str) -> str:
     # Headers are read as Latin-1; a proxy writes names in UTF-8.
     try:
@@ -251,13 +184,14 @@ def _decoded(name: str) -> str:
         return name
 
 
-def _wrong_body(headers: Headers, path: str) -> Response | None:
-    """Refuse a body that is too large, or of a size nobody knows."""
-    length = headers.get("content-length", "")
+def _wrong_body(headers: Headers, path: str, *, needed: bool) -> Response | None:
+    """Refuse a body that is too large, or of a size nobody knows; the server reads no more of it than was said."""
+    length = headers.get("content-length", "" if needed else "0")
     if "transfer-encoding" in headers or not length.isdecimal():
         return refused(HTTPStatus.LENGTH_REQUIRED, "send a Content-Length")
     limit = LARGEST_UPLOAD if path.rstrip("/") == UPLOAD else LARGEST_BODY
-    if int(length[:18]) > limit:
+    digits = length.lstrip("0")
+    if len(digits) > LONGEST_NUMBER or int(digits or "0") > limit:
         return refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {limit // MEGABYTE} MB can be sent")
     return None
 
@@ -278,12 +212,15 @@ def refused(status: HTTPStatus, why: str | None) -> Response:
 
 
 _FOREIGN = refused(HTTPStatus.FORBIDDEN, "another site may change nothing here")
+_FOREIGN_READER = refused(HTTPStatus.FORBIDDEN, "another site may read nothing here")
 
 
 def _with_headers(send: Send, path: str) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
+            for name in [name for name in headers if name.startswith("access-control-")]:
+                del headers[name]  # gradio lets a page of any site read what a visitor may
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
             for start, how_long in KEPT.items():

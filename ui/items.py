@@ -12,12 +12,13 @@ from typing import Any, get_args
 
 import gradio as gr
 
+from exchange.looks import Looks
 from judge.domain import AccordError, GivenVerdict, Item, ProtocolVersion
 from storage.browse import Detail, Found, FoundPage, Mark, Search, State
 from storage.store import Store
 from ui.display import escape, show_chip
 from ui.notices import show_failure, show_hint, show_link, show_moment, show_table
-from ui.page import FOLDER, INSTANT, TYPING, asked, on_choice
+from ui.page import FOLDER, INSTANT, TYPING, asked, on_choice, signed_in
 from ui.plain import show_text
 
 SCRIPT = (FOLDER / "studies.js").read_text(encoding="utf-8")
@@ -50,6 +51,7 @@ class ItemsPanel:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.looks = Looks(store)
 
     def layout(self) -> ItemControls:
         """Put the browser on the page: filters, list and the chosen item."""
@@ -90,12 +92,12 @@ class ItemsPanel:
         """Return the components that `show` fills."""
         return [on.tag, on.found, on.detail]
 
-    def show(self, study: str, item: str) -> tuple[Any, str, str]:
+    def show(self, study: str, item: str, by: str = "") -> tuple[Any, str, str]:
         """Return the tags to choose from, the first page, and the item that the address names."""
         return (
             gr.update(choices=self.store.some_tags(study)),
             self._page(study, Search(), [0]),
-            self._detail(study, item)
+            self._detail(study, item, by)
             if item
             else show_hint("Choose an item to see its texts and every verdict on it."),
         )
@@ -112,7 +114,7 @@ class ItemsPanel:
 
     def open(self, event: gr.EventData, request: gr.Request) -> str:
         """Return one item with every verdict on it."""
-        return self._detail(asked(request, "study"), str(event.item))
+        return self._detail(asked(request, "study"), str(event.item), signed_in(request))
 
     def _page(self, study: str, search: Search, starts: Sequence[int]) -> str:
         if search.state not in get_args(State):
@@ -126,11 +128,13 @@ class ItemsPanel:
             return show_hint("This study has no items yet. Add a file of them under Import.")
         return show_found(page, known.protocol, known.items, starts, filtered=search != Search())
 
-    def _detail(self, study: str, item: str) -> str:
+    def _detail(self, study: str, item: str, by: str) -> str:
         try:
-            return show_detail(self.store.item_detail(study, item), study, self.store.study(study).protocol)
+            shown = show_detail(self.store.item_detail(study, item), study, self.store.study(study).protocol)
+            self.looks.note("item_seen", study, by, item=item)
         except AccordError as error:
             return show_failure(str(error))
+        return shown
 
 
 def show_found(page: FoundPage, protocol: ProtocolVersion, total: int, starts: Sequence[int], *, filtered: bool) -> str:

@@ -230,11 +230,18 @@ class Review:
     async def judge(self, event: gr.EventData, request: gr.Request) -> AsyncIterator[str]:
         """Ask a judge about the item in sight, in both orders; when the study is blind, after one's own verdict."""
         try:
-            who = _who(event.annotator, request)
-            held = await asyncio.to_thread(self._may_see, event.claim, who)
+            who = _who(_sent(event, "annotator"), request)
+            held = await asyncio.to_thread(self._may_see, _sent(event, "claim"), who)
             orders = ORDERS if held.claim.order == "AB" else ORDERS[::-1]
+            await asyncio.to_thread(self._note_asking, held, _sent(event, "judge"))
             lives = judge_item(
-                self.store, self.endpoints, held.claim.study, held.claim.item.id, event.judge, orders, who_asks(request)
+                self.store,
+                self.endpoints,
+                held.claim.study,
+                held.claim.item.id,
+                _sent(event, "judge"),
+                orders,
+                who_asks(request),
             )
             async with aclosing(lives):
                 async for live in lives:
@@ -250,6 +257,11 @@ class Review:
         if held.verdict is not None:
             self.store.reveal(token, who)
         return held
+
+    def _note_asking(self, held: Held, judge: str) -> None:
+        self.endpoints.preset(judge)  # says which there are
+        claim = held.claim
+        self.store.record_event("judge_asked", claim.study, judge=judge, item=claim.item.id, by=claim.rater)
 
     def _open(self, name: str, who: str, item: str) -> dict[str, Any]:
         if not name:
@@ -277,12 +289,8 @@ class Review:
         ]
 
     def _submit(self, token: str, sent: dict[str, Any], who: str) -> dict[str, Any]:
-        confidence = sent.get("confidence")
         submission = Submission(
-            str(sent.get("label")),
-            str(sent["comment"]) if sent.get("comment") else None,
-            float(sent["seconds"]) if sent.get("seconds") is not None else None,
-            int(confidence) if confidence else None,
+            sent.get("label", ""), sent.get("comment") or None, sent.get("seconds"), sent.get("confidence") or None
         )
         held = self.store.held(token, who)
         saved = self._save(held, submission, who)
@@ -335,6 +343,13 @@ def _frame_note(held: Held) -> str:
 def _who(annotator: str | None, request: gr.Request) -> str | None:
     """Return whose verdict this is: the one signed in, or without login the one named."""
     return request.username or annotator
+
+
+def _sent(event: gr.EventData, name: str) -> str:
+    """Return a text that the page's script sent along; whatever else was sent is no text to anybody."""
+    sent = event._data  # noqa: SLF001
+    found = sent.get(name) if isinstance(sent, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def _told(work: Any) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import socket
+import sys
 import warnings
 import webbrowser
 from collections.abc import Callable, Mapping
@@ -23,11 +25,14 @@ from exchange.accounts import Accounts
 from exchange.background import Runs
 from exchange.endpoints import Endpoints
 from judge.domain import InputError, StorageError
+from judge.switches import is_on
 from storage.health import check_health
 from storage.store import Store
 from ui.app import Guarded, build_app
 from ui.doors import Doors
-from ui.gate import ANY_HOST, Gate, Hosts, Proxy, name_of, unusable
+from ui.front import Front, is_loopback
+from ui.gate import Gate, name_of, unusable
+from ui.logs import FaultLines
 from ui.page import Settings
 from ui.sign_in import sign_in_routes
 from ui.theme import LAUNCH
@@ -36,6 +41,11 @@ MOUNT = {name: value for name, value in LAUNCH.items() if name != "share"}  # on
 # Longer than somebody reads, and than proxies keep a connection: a request must not meet its end.
 LONGEST_IDLE = 75  # seconds
 LONGEST_GOODBYE = 3  # seconds that open connections are waited for at the end
+
+OPEN_TO_ALL = (
+    "warning: others can reach this address and nobody has to sign in: anybody may read and change every study. "
+    "Add an account with: python app.py users add NAME --role admin"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +68,16 @@ def start_server(
 ) -> None:
     """Serve the app, print its address, and return after Ctrl-C or a request to end."""
     _check_address(address.host, address.port)
-    accounts = Accounts(store, demanded=environment.get("ACCORD_AUTH", "").lower() in ("on", "1", "true"))
+    accounts = Accounts(store, demanded=is_on(environment, "ACCORD_AUTH"))
     if accounts.needed() and not accounts.list():
         raise InputError("ACCORD_AUTH is on and nobody has an account: python app.py users add NAME --role admin")
-    proxy, hosts = Proxy.named(environment), Hosts.named(environment, address.host)
+    front = Front.named(environment, address.host, address.root_path)
     endpoints = Endpoints(store, settings.weights)
     runs = Runs(store, endpoints)
 
     def told() -> None:
+        if not is_loopback(address.host) and not accounts.needed():
+            print(OPEN_TO_ALL, file=sys.stderr, flush=True)  # noqa: T201
         print(f"Accord is at {address.url} (Ctrl-C stops it)", flush=True)  # noqa: T201
         if open_browser:
             webbrowser.open(address.url)
@@ -73,8 +85,10 @@ def start_server(
     async def serve() -> None:
         # Built in a running event loop: without one gradio makes loops of its own and never closes them.
         blocks = build_app(store, settings, endpoints, runs, accounts)
-        gate = make_web_app(blocks, accounts, proxy, address.root_path, hosts)
-        gate.log = environment.get("ACCORD_LOG", "").lower() == "json"
+        gate = make_web_app(blocks, accounts, front)
+        gate.log = environment.get("ACCORD_LOG", "").strip().lower() == "json"
+        if gate.log:
+            logging.basicConfig(handlers=[FaultLines()], level=logging.WARNING, force=True)
         await Server(gate, address, told).serve()
 
     try:
@@ -84,13 +98,7 @@ def start_server(
         endpoints.close()
 
 
-def make_web_app(
-    blocks: Guarded,
-    accounts: Accounts,
-    proxy: Proxy | None = None,
-    root_path: str = "",
-    hosts: Hosts = ANY_HOST,
-) -> Gate:
+def make_web_app(blocks: Guarded, accounts: Accounts, front: Front) -> Gate:
     """Return the whole as one application: the pages, signing in, and `/health`, behind the gate."""
     web = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
 
@@ -103,14 +111,14 @@ def make_web_app(
     def tell(request: Request, error: StorageError) -> Response:
         return unusable(request.headers, error)
 
-    web.include_router(sign_in_routes(accounts, proxy, root_path))
+    web.include_router(sign_in_routes(accounts, front))
     with warnings.catch_warnings():
         # Gradio says so of every app with several pages, also when nobody asked for that mode.
         warnings.filterwarnings("ignore", "SSR mode is not supported with multi-page apps", UserWarning)
-        gr.mount_gradio_app(web, blocks, path="/", root_path=root_path or None, auth_dependency=name_of, **MOUNT)
+        gr.mount_gradio_app(web, blocks, path="/", root_path=front.root_path or None, auth_dependency=name_of, **MOUNT)
     # Only a launch says so; without it gradio takes any file of the machine for one that was uploaded.
     blocks.has_launched = True
-    return Gate(Doors(web, accounts, blocks.guarded_doors()), accounts, proxy, root_path, hosts)
+    return Gate(Doors(web, accounts, blocks.guarded_doors()), accounts, front)
 
 
 class Server(uvicorn.Server):

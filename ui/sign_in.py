@@ -14,7 +14,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from exchange.accounts import SESSION, SHORTEST_PASSWORD, Accounts, TooManyTriesError
 from judge.domain import InputError
 from ui.display import escape
-from ui.gate import COOKIE, Proxy, peer_of, session_token
+from ui.front import Front
+from ui.gate import COOKIE, session_token
 
 # Stricter than for the other pages: nothing here needs a script.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -27,9 +28,9 @@ input, button { font: inherit; width: 100%; box-sizing: border-box; padding: .5r
 """
 
 
-def sign_in_routes(accounts: Accounts, proxy: Proxy | None, root_path: str) -> APIRouter:
+def sign_in_routes(accounts: Accounts, front: Front) -> APIRouter:
     """Return the pages for signing in, out, and for invitations."""
-    root, router = root_path.rstrip("/"), APIRouter(include_in_schema=False)
+    root, router = front.root, APIRouter(include_in_schema=False)
 
     @router.get("/login")
     def show_sign_in(next: str = "/") -> Response:  # noqa: A002
@@ -39,7 +40,7 @@ def sign_in_routes(accounts: Accounts, proxy: Proxy | None, root_path: str) -> A
     async def sign_in(request: Request, next: str = "/") -> Response:  # noqa: A002
         form = await request.form()
         name, password = str(form.get("name", "")).strip(), str(form.get("password", ""))
-        address = _address(request, proxy)
+        address = front.address_of(request.scope)
         return await run_in_threadpool(
             _let_in,
             request,
@@ -71,11 +72,12 @@ def sign_in_routes(accounts: Accounts, proxy: Proxy | None, root_path: str) -> A
     @router.post("/invite/{token}")
     async def accept(request: Request, token: str) -> Response:
         password = str((await request.form()).get("password", ""))
+        address = front.address_of(request.scope)
         return await run_in_threadpool(
             _let_in,
             request,
             f"{root}/",
-            lambda: accounts.accept(token, password),
+            lambda: accounts.accept(token, password, address),
             lambda problem: _invitation_page(None, problem),
         )
 
@@ -96,13 +98,6 @@ def _let_in(request: Request, onward: str, work: Callable[[], str], again: Calla
     length = int(SESSION / timedelta(seconds=1))
     sent.set_cookie(COOKIE, token, max_age=length, path="/", secure=secure, httponly=True, samesite="lax")
     return sent
-
-
-def _address(request: Request, proxy: Proxy | None) -> str:
-    """Return where a try comes from; behind a proxy that is known, what it says."""
-    peer = peer_of(request.scope)
-    said = request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
-    return said if said and proxy and proxy.trusts(peer) else peer
 
 
 def _own_path(wanted: str) -> str:

@@ -179,7 +179,7 @@ class Studies:
             overview = self.store.overview(name)
             study = overview.study
             settings = (study.wanted, study.guidelines, _close_button(study))
-            shown = (*self.items.show(name, asked(request, "item")), *self.annotators.show(name))
+            shown = (*self.items.show(name, asked(request, "item"), signed_in(request)), *self.annotators.show(name))
         except AccordError as error:
             told = show_failure(str(error)) + _way_back()
             return told, gr.update(visible=False), gr.update(visible=False), gr.skip(), *unchanged

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import app
 
@@ -27,6 +30,14 @@ def without(*names: str) -> bytes:
 
 def deep(depth: int) -> bytes:
     return b'{"id": "q1", "metadata": ' + b"[" * depth + b"]" * depth + b"}\n"
+
+
+def repeated(text: str, rows: int) -> bytes:
+    """Return a Parquet file in which one text stands in every row, and is written once."""
+    file = io.BytesIO()
+    table = {"id": list(map(str, range(rows))), "instruction": ["?"] * rows, "response_a": [text] * rows}
+    parquet.write_table(pa.table(table), file, compression="zstd")
+    return file.getvalue()
 
 
 # name: (file's bytes, file name, what the message must contain)
@@ -49,6 +60,8 @@ BAD: dict[str, tuple[bytes | Callable[[], bytes], str, str]] = {
     "nested too deeply": (lambda: deep(100_000), "x.jsonl", "x.jsonl:1: is nested too deeply"),
     "a line of 51 MB": (lambda: line(response_a="x" * 51_000_000), "x.jsonl", "x.jsonl:1: is longer than 50 MB"),
     "a bomb": (lambda: gzip.compress((b" " * 999 + b"\n") * 40_000), "x.jsonl.gz", "unpack it yourself"),
+    "a Parquet bomb of repetition": (lambda: repeated("x" * 50_000, 400), "x.parquet", "unpack it yourself"),
+    "a Parquet bomb of one text": (lambda: repeated("x" * 10_000_000, 1), "x.parquet", "unpack it yourself"),
     "half a gzip file": (lambda: gzip.compress(line() * 1000)[:-10], "x.jsonl.gz", "gzip"),
     "gzip in name only": (line(), "x.jsonl.gz", "gzip"),
     "no id": (without("id"), "x.jsonl", "x.jsonl:1: id: is missing"),

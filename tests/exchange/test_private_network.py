@@ -14,7 +14,6 @@ from openai_server import OpenAIServer, completion
 from exchange.endpoints import Endpoints, Preset
 from judge.addresses import is_private
 from judge.domain import Failure, InputError, Reply
-from storage.store import Store
 
 PRIVATE = [
     "169.254.169.254",
@@ -36,16 +35,31 @@ PRIVATE = [
     "[2002:a9fe:a9fe::1]",
     "224.0.0.1",
     "255.255.255.255",
+    "192.0.0.192",
+    "168.63.129.16",
+    "192.88.99.1",
+    "198.18.0.1",
+    "[fec0::1]",
+    "[ff0e::1]",
+    "[100::1]",
+    "[2001::a9fe:a9fe]",
+    "[3fff::1]",
+    "[::169.254.169.254]",
+    "[::127.0.0.1]",
+    "[::ffff:0:169.254.169.254]",
+    "[64:ff9b:1::a9fe:a9fe]",
+    "[64:ff9b::7f00:1]",
+    "[fe80::1%25eth0]",
+    "[fe80::1%eth0]",
+    "[::ffff:169.254.169.254%251]",
 ]
 
 
 @pytest.fixture
-def endpoints(tmp_path):
-    store = Store.open(f"sqlite:///{tmp_path / 'accord.db'}")
-    made = Endpoints(store, environment={})
+def endpoints(sqlite):
+    made = Endpoints(sqlite, environment={})
     yield made
     made.close()
-    store.close()
 
 
 @pytest.mark.parametrize("host", PRIVATE)
@@ -59,7 +73,9 @@ def test_an_address_of_the_private_network_cannot_be_saved_unless_it_is_allowed(
         asyncio.run(endpoints.try_out("p"))  # stored before, or by somebody who may
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1", "8.8.8.8", "2606:4700::1111"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1", "8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"]
+)
 def test_this_machine_and_the_internet_may_be_asked(host):
     assert not is_private(ipaddress.ip_address(host))
 
@@ -75,9 +91,12 @@ def names(monkeypatch, *answers):
     real, left = socket.getaddrinfo, list(answers)
 
     def look_up(host, *rest, **named):
-        if host != "judge.example" or named.get("flags"):
+        if host not in ("judge.example", b"judge.example") or named.get("flags"):
             return real(host, *rest, **named)
-        return real(left.pop(0) if len(left) > 1 else left[0], *rest, **named)
+        address = left.pop(0) if len(left) > 1 else left[0]
+        if address is None:
+            raise socket.gaierror(socket.EAI_AGAIN, "try again")
+        return real(address, *rest, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
@@ -94,6 +113,19 @@ def test_a_name_that_changes_its_meaning_is_refused_when_it_is_connected_to(endp
     endpoints.save_preset(Preset("p", "m", "http://judge.example:9/v1"))
     answer = asyncio.run(endpoints.try_out("p"))
     assert isinstance(answer, Failure)
+
+
+def test_a_name_that_cannot_be_looked_up_is_not_asked_by_whoever_looks_next(endpoints, monkeypatch):
+    with OpenAIServer(lambda _: completion("SECRET")) as server:
+        port = server.url.split(":")[2].split("/")[0]
+        endpoints.save_preset(Preset("p", "m", f"http://judge.example:{port}/v1"))
+        names(monkeypatch, None, "127.0.0.1")
+        with pytest.raises(InputError, match=r"no server under the name judge\.example"):
+            asyncio.run(endpoints.try_out("p"))
+        names(monkeypatch, "127.0.0.1", None, "127.0.0.1")
+        answer = asyncio.run(endpoints.try_out("p"))
+        assert isinstance(answer, Failure)
+        assert (answer.kind, server.requests) == ("connection", [])
 
 
 def test_a_name_that_leads_to_this_machine_works_and_keeps_its_name(endpoints, monkeypatch):

@@ -1,11 +1,15 @@
 """The trail: who came in, who did not, and who changed what, found again in words."""
 
 import pytest
+from openai_server import OpenAIServer, completion
 
+import app
 from exchange.accounts import TRIES_FOR_A_NAME, Accounts, TooManyTriesError
 from exchange.endpoints import Endpoints, Preset
 from exchange.trail import TOLD, as_json, kinds_of, tell
-from judge.domain import InputError
+from judge.domain import InputError, Item, Study, Turn
+from judge.protocol import find_protocol
+from storage.imports import prepare
 from storage.trail import Entry, TrailSearch
 from storage.verdicts import Submission
 
@@ -129,3 +133,30 @@ def test_names_in_braces_are_not_taken_for_words_of_ours(kind):
 def test_an_unknown_group_is_told():
     with pytest.raises(InputError, match="sign-ins, accounts, exports"):
         kinds_of("gossip")
+
+
+def test_what_is_done_on_the_command_line_is_written_down_once(sqlite, tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCORD_DATABASE", str(sqlite.engine.url))
+    sqlite.create_study(Study("s", find_protocol("wildbench-pairwise").version))
+    sqlite.add_prepared("s", [prepare(Item("q", (Turn("user", "?"),), "left", "right", checklist=("Right?",)))])
+
+    def run(*words):
+        with pytest.raises(SystemExit) as ended:
+            app.main(list(words))
+        assert not ended.value.code, words
+
+    with OpenAIServer(lambda seen: completion('{"choice": "A+"}')) as server:
+        asked = ("--study", "s", "--model", "m", "--base-url", server.url)
+        run("judge", *asked, "--dry-run")
+        run("judge", *asked)
+        run("probe", *asked, "--attack", "begging", "--limit", "1")
+    run("reparse", "--study", "s")
+    run("agreement", "--study", "s", "--resamples", "20", "--html", str(tmp_path / "report.html"))
+    run("backup", str(tmp_path / "copy.db"))
+    assert told(sqlite)[1:] == [
+        ("command line", "started the judge m"),
+        ("command line", "tried attacks on the judge m"),
+        ("command line", "read every stored reply again (verdicts changed: 0)"),
+        ("command line", "exported agreement (html)"),
+        ("command line", "copied the whole database"),
+    ]

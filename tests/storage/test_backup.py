@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+import stat
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +52,45 @@ def test_a_copy_taken_while_verdicts_come_in_holds_all_that_were_saved_before_it
     assert counted == len(given)
     assert restored.claim_next("s", "ben") is not None
     restored.close()
+
+
+WRITER = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)
+connection.execute("PRAGMA synchronous = OFF")
+print(flush=True)
+for _ in range(300_000):
+    connection.execute("INSERT INTO event (kind, created, details) VALUES ('x', '2026-01-01 00:00:00', '{}')")
+"""
+
+
+def test_a_copy_is_done_while_another_process_writes_all_the_time(store, database, tmp_path) -> None:
+    for _ in range(20):  # some five thousand pages
+        store.record_event("x", None, text="z" * 1_000_000)
+    words = [sys.executable, "-c", WRITER, str(store.engine.url.database)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as writer:
+        writer.stdout.readline()
+        back_up(database, tmp_path / "copy.db")
+        assert writer.poll() is None
+        writer.kill()
+
+
+def test_a_database_and_its_copies_are_their_owners_alone(tmp_path) -> None:
+    new = Store.open(f"sqlite:///{tmp_path / 'new.db'}")
+    back_up(f"sqlite:///{tmp_path / 'new.db'}", tmp_path / "copy.db")
+    files = list(tmp_path.iterdir())
+    assert {path.name for path in files} >= {"new.db", "new.db-wal", "copy.db"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    new.close()
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+def test_nothing_is_restored_beside_what_another_database_left(store, database, tmp_path, end) -> None:
+    back_up(database, tmp_path / "copy.db")
+    Path(f"{tmp_path / 'new.db'}{end}").write_bytes(b"pages of another")
+    with pytest.raises(StorageError, match=f"{end} is left of another database"):
+        restore(tmp_path / "copy.db", f"sqlite:///{tmp_path / 'new.db'}")
+    assert not (tmp_path / "new.db").exists()
 
 
 def test_a_database_that_is_there_is_never_written_over(store, database, tmp_path) -> None:

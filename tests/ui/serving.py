@@ -10,7 +10,7 @@ from exchange.background import Runs
 from exchange.endpoints import Endpoints
 from judge.protocol import list_protocols
 from ui.app import build_app
-from ui.gate import Hosts
+from ui.front import Front
 from ui.page import Settings
 from ui.server import Address, Server, make_web_app
 
@@ -24,16 +24,16 @@ def free_port():
 class Serving(threading.Thread):
     """A running app: where it is, and what is behind it."""
 
-    def __init__(self, store, proxy=None, environment=None):
+    def __init__(self, store, environment=None, root_path=""):
         super().__init__(daemon=True)
         self.store = store
-        self.proxy = proxy
         self.endpoints = Endpoints(store, environment=environment or {})
         self.runs = Runs(store, self.endpoints)
         self.accounts = Accounts(store)
         self.where = Address("127.0.0.1", free_port())
         self.address = self.where.url
-        self.hosts = Hosts.named({"ACCORD_HOSTS": "accord.example.org"}, self.where.host)
+        named = {"ACCORD_HOSTS": "accord.example.org", **(environment or {})}
+        self.front = Front.named(named, self.where.host, root_path)
         self.ready = threading.Event()
         self.blocks = self.server = None
 
@@ -43,7 +43,7 @@ class Serving(threading.Thread):
 
     async def _serve(self):
         self.blocks = build_app(self.store, Settings(list_protocols()), self.endpoints, self.runs, self.accounts)
-        web = make_web_app(self.blocks, self.accounts, self.proxy, hosts=self.hosts)
+        web = make_web_app(self.blocks, self.accounts, self.front)
         self.server = Server(web, self.where, self.ready.set)
         await self.server.serve()
 

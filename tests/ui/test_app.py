@@ -19,7 +19,7 @@ from judge.protocol import list_protocols
 from storage.store import Store
 from ui.app import build_app
 from ui.page import Settings
-from ui.server import Address, start_server
+from ui.server import OPEN_TO_ALL, Address, start_server
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = Settings(list_protocols())
@@ -71,11 +71,14 @@ def test_a_wrong_host_is_told_with_what_to_do(empty, host, complaint):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
-def test_the_server_prints_its_address_and_ctrl_c_ends_it_quietly(tmp_path):
+@pytest.mark.parametrize(
+    ("host", "name", "warning"), [("127.0.0.1", "127.0.0.1", ""), ("0.0.0.0", "localhost", OPEN_TO_ALL + "\n")]
+)
+def test_the_server_prints_its_address_and_whom_it_lets_in_and_ctrl_c_ends_it_quietly(tmp_path, host, name, warning):
     port = free_port()
-    words = [sys.executable, str(ROOT / "app.py"), "serve", "--port", str(port)]
+    words = [sys.executable, str(ROOT / "app.py"), "serve", "--host", host, "--port", str(port)]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stdout.readline() == f"Accord is at http://127.0.0.1:{port} (Ctrl-C stops it)\n"
+        assert server.stdout.readline() == f"Accord is at http://{name}:{port} (Ctrl-C stops it)\n"
         server.send_signal(signal.SIGINT)
         rest, errors = server.communicate(timeout=20)
-    assert (server.returncode, rest, errors) == (0, "", "")
+    assert (server.returncode, rest, errors) == (0, "", warning)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import httpx2
 import pytest
 from gradio.utils import get_upload_folder
+from openai_server import OpenAIServer, completion
 from serving import Serving
 
+from exchange.endpoints import Preset
+from exchange.trail import kinds_of, tell
 from judge.domain import Item, Study, Turn
 from judge.protocol import find_protocol
 from storage.imports import prepare
 from storage.store import Store
+from storage.trail import TrailSearch
 from ui.gate import COOKIE
 
 PASSWORD = "correct horse battery"
@@ -83,6 +88,75 @@ def test_anothers_claim_shows_nothing_and_takes_nothing(app, people):
         assert "SECRET" not in answer.text
     assert rows(app) == before
     assert run(ann, "submit_verdict", claim, "A+", "", 1.0).status_code == 200
+
+
+WRONG = [
+    {"seconds": float("inf")},
+    {"seconds": float("nan")},
+    {"seconds": -1},
+    {"seconds": 10**400},
+    {"seconds": "3"},
+    {"seconds": True},
+    {"seconds": [1]},
+    {"comment": "a\0b"},
+    {"comment": "half \ud800"},
+    {"comment": "x" * 10_001},
+    {"comment": {"a": 1}},
+    {"label": ["A+"]},
+    {"label": "A+\0"},
+    {"label": 7},
+]
+WRONG_ON_THE_PAGE = [{"confidence": 101}, {"confidence": -1}, {"confidence": 1.5}, {"confidence": "high"}]
+
+
+def send(client, door, *data):
+    """Post JSON as a program may write it: with Infinity, and with half of a surrogate pair."""
+    body = json.dumps({"data": data}).encode()
+    return client.post(f"/gradio_api/run/{door}", content=body, headers={"Content-Type": "application/json"})
+
+
+def is_told(answer):
+    """Say whether a refusal is a sentence for whoever sent it, and no fault of the program."""
+    told = answer.json()
+    sentence = told.get("error") or (told.get("data") or [{}])[0].get("problem")
+    return bool(sentence) and "went wrong" not in sentence
+
+
+@pytest.mark.parametrize("wrong", [*WRONG, *WRONG_ON_THE_PAGE], ids=lambda wrong: repr(wrong)[:30])
+def test_what_is_no_verdict_is_refused_with_a_sentence_and_nothing_is_stored(app, people, wrong):
+    ann = people["ann"]
+    claim = send(ann, "next_item", "s", "ann").json()["data"][0]["claim"]
+    sent = {"label": "A+", "comment": "", "confidence": 0, "seconds": 1.0, **wrong}
+    before = rows(app)
+    assert is_told(send(ann, "review_submit", claim, sent, "ann"))
+    if wrong in WRONG:
+        assert is_told(send(ann, "submit_verdict", claim, sent["label"], sent["comment"], sent["seconds"]))
+    assert rows(app) == before
+
+
+@pytest.mark.parametrize(
+    "wrong", ["a\0b", "\ud800", {"a": 1}, ["a"], 7, True, "x" * 10_001], ids=lambda it: repr(it)[:9]
+)
+def test_what_is_no_name_claim_or_reason_is_refused_with_a_sentence(app, people, wrong):
+    eve = people["eve"]
+    claim = send(eve, "next_item", "s", "eve").json()["data"][0]["claim"]
+    before = rows(app)
+    for door, *data in (
+        ("next_item", wrong, "eve"),
+        ("submit_verdict", wrong, "A+", "", 1.0),
+        ("skip_item", wrong, ""),
+        ("skip_item", claim, wrong),
+        ("review_skip", claim, wrong, "eve"),
+        ("review_open", wrong, "eve", ""),
+        ("review_step", wrong, "on", "eve"),
+        ("review_remark", claim, "flag", wrong, "eve"),
+        ("review_guidelines", wrong),
+    ):
+        assert is_told(send(eve, door, *data)), (door, data)
+    assert rows(app) == before
+    for name in ("a\0b", "x" * 10_001):
+        answer = eve.post("/login", data={"name": name, "password": PASSWORD})
+        assert (answer.status_code, "nothing was stored" in answer.text.lower()) == (403, True)
 
 
 def test_a_session_that_somebody_else_planted_does_not_become_the_victims(app, people):
@@ -189,6 +263,45 @@ def test_no_file_that_was_not_uploaded_can_be_given_to_any_event(app, people, pa
         assert (answer.status_code, answer.json()["error"][: len(refusal[1])]) == refusal, names[number]
         tried += 1
     assert tried > 20
+
+
+def event_of(app, page, name):
+    """Return the number and the name of an event by the page whose handler it is."""
+    return next(
+        (number, event.api_name)
+        for number, event in app.blocks.fns.items()
+        if type(getattr(event.fn, "__self__", None)).__name__ == page and event.fn.__name__ == name
+    )
+
+
+def test_what_a_lead_looked_at_and_whom_an_annotator_asked_is_in_the_trail_once(app, people):
+    lea, eve = people["lea"], people["eve"]
+
+    def click(client, page, name, sent=None, **address):
+        number, door = event_of(app, page, name)
+        body = {"data": [], "fn_index": number, "session_hash": "x", "event_data": sent}
+        assert client.post(f"/gradio_api/run/{door}", params=address, json=body).status_code == 200
+
+    given = run(eve, "next_item", "s", "eve").json()["data"][0]
+    claim, item = given["claim"], given["item"]["id"]
+    assert run(eve, "submit_verdict", claim, "A+", "", 1.0).status_code == 200
+    with OpenAIServer(lambda _: completion('{"choice": "A+"}')) as server:
+        app.endpoints.save_preset(Preset("ours", "m", server.url, ""), "lea")
+        number, _ = event_of(app, "Review", "judge")
+        asking = {"claim": claim, "annotator": "lea", "judge": "ours"}
+        sent = {"data": [], "fn_index": number, "session_hash": "j", "event_data": asking}
+        assert eve.post("/gradio_api/queue/join", json=sent).status_code == 200
+        with eve.stream("GET", "/gradio_api/queue/data", params={"session_hash": "j"}) as lines:
+            assert any("process_completed" in line for line in lines.iter_lines())
+    for _ in range(2):
+        click(lea, "ItemsPanel", "open", {"item": "q1"}, study="s")
+        click(lea, "Agreement", "show", study="s", resamples="20")
+    lines = app.store.trail(TrailSearch((*kinds_of("looks"), "judge_asked"), study="s"), None, 100)
+    assert [(line.who, tell(line)) for line in reversed(lines)] == [
+        ("eve", f"asked ours about the item {item}"),
+        ("lea", "looked at every verdict on the item q1"),
+        ("lea", "looked at the agreement"),
+    ]
 
 
 @pytest.mark.parametrize("name", ["../../../evil", "/etc/evil", "a/../../b", "..", "..\\evil"])

@@ -2,15 +2,20 @@
 
 import asyncio
 import json
+import logging
 
 import pytest
 
 from exchange.accounts import Accounts
 from storage.store import Store
+from ui.front import Front
 from ui.gate import Gate
+from ui.logs import FAULTS, FaultLines
 
 
 async def answer(scope, receive, send):
+    if scope["path"] == "/broken":
+        raise ValueError("SECRET text")
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"SECRET text"})
 
@@ -19,7 +24,7 @@ async def answer(scope, receive, send):
 def ask(tmp_path, capsys):
     store = Store.open(f"sqlite:///{tmp_path / 'accord.db'}")
     accounts = Accounts(store)
-    gate = Gate(answer, accounts)
+    gate = Gate(answer, accounts, Front())
     gate.log = True
 
     def request(path, query=b"", method="GET", cookie=""):
@@ -56,3 +61,20 @@ def test_a_line_says_who_asked_and_who_was_refused(ask):
     assert (json.loads(text)["status"], json.loads(text)["user"]) == (403, "ann")
     assert token not in text
     assert json.loads(request("/config\nforged"))["status"] == 401
+
+
+def test_a_fault_is_one_line_that_tells_where_it_was_and_quotes_nothing(ask, capsys):
+    request, _ = ask
+    lines = FaultLines()
+    FAULTS.addHandler(lines)
+    try:
+        with pytest.raises(ValueError, match="SECRET"):
+            request("/broken")
+        logging.getLogger("accord").warning("run over %r is slow", "SECRET")
+    finally:
+        FAULTS.removeHandler(lines)
+    fault, warning = map(json.loads, (text := capsys.readouterr().err).splitlines())
+    assert "SECRET" not in text
+    assert (fault["event"], fault["error"], fault["level"]) == ("fault", "ValueError", "error")
+    assert fault["where"][-1].endswith(" answer")
+    assert (warning["event"], warning["level"]) == ("log", "warning")
