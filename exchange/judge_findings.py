@@ -34,7 +34,7 @@ from storage.ratings import STATUSES
 
 MOST_DOMAINS = 20
 UNTAGGED = "no tag"
-ONE_ORDER = "the judge was asked in one order only"
+ONE_ORDER = "the judge was asked about every item in one order only"
 NO_HUMANS = "no person has given a verdict"
 NO_PAIR = "the protocol shows one response at a time"
 
@@ -60,7 +60,7 @@ def describe_judge(panel: Panel, judge: int) -> dict[str, Any]:
         against["pooled"] = describe_pooling(panel, judge)
     return {
         "name": name,
-        "orders": "both" if panel.has_both_orders(judge) else "one",
+        "orders": panel.orders_asked(judge),
         "statistic": headline.statistic,
         "vs_consensus": against,
         "leave_one_out": _named(headline, headline.human_judge),
@@ -76,9 +76,15 @@ def describe_judge(panel: Panel, judge: int) -> dict[str, Any]:
         "alt_test": describe_alt_test(panel, judge),
         "corrected_win_rate": describe_corrected(panel, judge),
         "left_out": describe_left_out(panel, judge, against),
-        "combined": {"rule": panel.combined[judge].rule, "made_ties": panel.combined[judge].made_ties},
+        "combined": describe_combined(panel, judge),
         "policies": list_policies(panel, judge),
     }
+
+
+def describe_combined(panel: Panel, judge: int) -> dict[str, Any]:
+    """Return what became of a judge's two orders; `one_order_only` counts items taken as the one order has them."""
+    made = panel.combined[judge]
+    return {"rule": made.rule, "made_ties": made.made_ties, "one_order_only": panel.sides(judge)[2]}
 
 
 def headline_statistic(panel: Panel) -> str:

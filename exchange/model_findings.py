@@ -101,7 +101,7 @@ def _voices(panel: Panel) -> dict[str, Voice]:
         found["humans"] = Voice(people, (people,))
     for judge in panel.judges:
         both = panel.combined[judge].rule == "mean"
-        unruled = panel.orders[judge] if both else (panel.combine(judge, panel.options.combine).codes,)
+        unruled = panel.sides(judge)[:2] if both else (panel.combine(judge, panel.options.combine).codes,)
         found[panel.ratings.raters[judge].name] = Voice(panel.declared[:, judge], unruled)
     return found
 
@@ -149,7 +149,7 @@ def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | No
             "tasks": tasks,
         }
     wins = (1.0 + part.own(panel, voice.wins(panel))) / 2.0
-    every = float(np.nansum(values)) / int(part.played.sum()) if part.played.any() else None
+    every = float(np.nansum(values)) / int(part.played.sum()) if mean.n else None
     delta = log_ratio(*panel.lengths)
     delta = np.where(part.sides[0] == part.place, delta, -delta)
     return {

@@ -10,8 +10,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agreement.categories import MISSING, Categories, FloatArray, IntArray
-from agreement.combine import Combined, Levels, Rule, collapse_codes, combine_orders, take_majority
+from agreement.categories import MISSING, BoolArray, Categories, FloatArray, IntArray
+from agreement.combine import (
+    Combined,
+    Levels,
+    Rule,
+    collapse_codes,
+    combine_orders,
+    take_majority,
+    take_single_orders,
+)
 from agreement.dawid_skene import find_consensus
 from agreement.intervals import Sampling
 from agreement.prediction_powered import Selection
@@ -148,19 +156,32 @@ class Panel:
         """Return each judge's labels in order AB and in order BA."""
         return {judge: (self.first_labels(judge, 0), self.first_labels(judge, 1)) for judge in self.judges}
 
+    def asked(self, judge: int) -> tuple[BoolArray, BoolArray]:
+        """Return which items a judge was asked about in order AB and in order BA, whatever came of it."""
+        rows = self.rows[judge]
+        found = np.zeros((2, self.size), dtype=np.bool_)
+        found[np.maximum(self.ratings.order[rows], 0), self.ratings.item[rows]] = True
+        return found[0], found[1]
+
+    def orders_asked(self, judge: int) -> Literal["both", "one", "one an item"]:
+        """Return whether a judge was asked in both orders of some item, or in one order: always the same, or mixed."""
+        first, second = self.asked(judge)
+        if (first & second).any():
+            return "both"
+        return "one an item" if first.any() and second.any() else "one"
+
     def has_both_orders(self, judge: int) -> bool:
-        """Return whether a judge was asked in both orders."""
-        shown = np.maximum(self.ratings.order[self.rows[judge]], 0)
-        return bool(shown.size and shown.min() != shown.max())
+        """Return whether a judge was asked about any item in both orders."""
+        return self.orders_asked(judge) == "both"
+
+    def sides(self, judge: int) -> tuple[IntArray, IntArray, int]:
+        """Return both orders' labels, an item asked in one order only taken as it is, and how many such there are."""
+        return take_single_orders(self.orders[judge], self.asked(judge))
 
     def combine(self, judge: int, rule: Rule, length_k: float | None = None) -> Combined:
-        """Return a judge's one label an item; a judge asked in one order only is taken as it is."""
-        first, second = self.orders[judge]
-        if self.has_both_orders(judge):
-            found = combine_orders(first, second, self.full, rule)
-        else:
-            # All of a judge's verdicts may stand under BA: then that is the order it was asked in.
-            found = combine_orders(np.where(first >= 0, first, second), second, self.full, "first")
+        """Return a judge's one label an item; what it was asked in one order only is taken as it is."""
+        first, second, _ = self.sides(judge)
+        found = combine_orders(first, second, self.full, rule if self.has_both_orders(judge) else "first")
         if length_k is None:
             return found
         codes, made = apply_length_rule(found.codes, self.lengths, self.full, length_k)

@@ -1,0 +1,88 @@
+"""A judge's orders become one label: asked in one, in either or in both, under every rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from small_studies import check_estimates, human, judged, label_of, many, put
+
+from agreement.combine import Rule
+from exchange.agreeing import agree
+from exchange.panel import Options
+from storage.store import Store
+
+pytestmark = pytest.mark.one_database
+RULES: tuple[Rule, ...] = get_args(Rule)
+WORTH = {"A++": 1.0, "A+": 0.5, "A=B": 0.0, "B+": -0.5, "B++": -1.0}
+
+
+def under(store: Store, rule: Rule = "strict", **more: Any) -> dict[str, Any]:
+    value = agree(store, "s", Options(resamples=100, combine=rule, **more))
+    check_estimates(value)
+    return value
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_judge_asked_once_an_item_in_either_order_counts_on_every_item(
+    rule: Rule, store: Store, tmp_path: Path
+) -> None:
+    put(store, tmp_path, many(lambda n: [human("ana", label_of(n)), judged(label_of(n), "AB" if n % 2 else "BA")], 40))
+    value = under(store, rule)
+    judge = value["judges"][0]
+    assert (judge["orders"], judge["vs_consensus"]["n"], judge["vs_consensus"]["exact"]["value"]) == (
+        "one an item",
+        40,
+        1.0,
+    )
+    reward = value["models"][0]["by"]["j"]["wb_reward"]
+    assert reward["value"] == pytest.approx(sum(WORTH[label_of(n)] for n in range(40)) / 40)
+    assert reward["over_all_items"] == pytest.approx(reward["value"])
+    assert "on 100 % " in value["sentence"]
+    assert not any("left out" in warning for warning in value["warnings"])
+    assert "one order only" in judge["swap_consistency"]["why"]
+    assert judge["first_position_rate"]["value"] is not None  # sides were drawn, so it can be tested against one half
+    assert judge["position"]["p"] is not None
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_beside_items_asked_in_both_orders_one_asked_in_one_is_taken_as_it_is_and_counted(
+    rule: Rule, store: Store, tmp_path: Path
+) -> None:
+    def verdicts(n: int) -> list[dict[str, Any]]:
+        both = [judged("A+"), judged("A+" if n % 2 else "A++", "BA")]
+        return [human("ana", "A+"), *(both if n < 20 else [judged("A+", "AB" if n % 2 else "BA")])]
+
+    put(store, tmp_path, many(verdicts, 30))
+    judge = under(store, rule)["judges"][0]
+    assert (judge["orders"], judge["combined"]["one_order_only"], judge["swap"]["n"]) == ("both", 10, 20)
+    assert judge["vs_consensus"]["n"] == (20 if rule == "drop" else 30)
+    assert judge["vs_consensus"]["confusion"][3][3] == {"strict": 20, "drop": 20, "mean": 30, "first": 30}[rule]
+
+
+def test_an_item_whose_other_order_was_asked_and_is_unreadable_is_left_out_and_said(
+    store: Store, tmp_path: Path
+) -> None:
+    put(store, tmp_path, many(lambda n: [human("ana", "A+"), judged("A+"), judged("A+" if n % 4 else None, "BA")], 40))
+    for rule in ("strict", "drop", "mean"):
+        value = under(store, rule)
+        assert value["judges"][0]["left_out"]["by_rule"]["one_order"] == 10
+        assert value["judges"][0]["combined"]["one_order_only"] == 0
+        assert "j: 10 items left out because the other order was asked and has no verdict" in value["warnings"]
+    assert under(store, "first")["judges"][0]["vs_consensus"]["n"] == 40
+
+
+def test_a_reward_of_no_verdict_is_no_number_over_all_items_either(store: Store, tmp_path: Path) -> None:
+    put(store, tmp_path, many(lambda n: [judged(None), judged("A+", "BA")], 6))
+    reward = under(store)["models"][0]["wb_reward"]
+    assert (reward["value"], reward["over_all_items"], reward["why"]) == (None, None, "no readable verdict")
+
+
+def test_where_the_rules_leave_nothing_to_compare_the_sentence_does_not_speak_of_other_items(
+    store: Store, tmp_path: Path
+) -> None:
+    put(store, tmp_path, many(lambda n: [human("ana", "A+"), judged("A=B")]))
+    assert under(store)["sentence"].startswith("j gives the same label as people on 0 %")
+    told = under(store, levels="2")["sentence"]
+    assert told == "No item has both a judge's label and a consensus of people under these rules."
