@@ -16,10 +16,11 @@ from agreement.intraclass import intraclass_correlation
 from agreement.many import compare_every_pair, count_labels, describe_raters, gwet_together
 from agreement.two_way import alpha_two_way
 from exchange.annotators import describe_rater
+from exchange.comparisons import compare_two_judges
 from exchange.cross_scale import check_across_scales
 from exchange.findings import compare_codes, estimates
 from exchange.held_out import WHOLE, describe_split
-from exchange.judge_findings import compare_two_judges, describe_judge
+from exchange.judge_findings import describe_judge
 from exchange.model_findings import describe_models
 from exchange.panel import Options, Panel
 from exchange.sentences import list_warnings, tell

@@ -96,13 +96,13 @@ def tabulate_scores(value: dict[str, Any]) -> Table:
         "rmse": "RMSE",
         "bias": "bias",
     }
-    known = [judge for judge in value["judges"] if value["kind"] == "direct" and judge["vs_consensus"]["n"]]
+    known = [judge for judge in value["judges"] if value["kind"] == "direct" and judge["vs_consensus"]["mae"]["n"]]
     kept = [key for key in keys if known and key in known[0]["vs_consensus"]]
     pooled = ["Spearman within prompts", "Spearman between models", "pairs ordered alike"]
     rows = [
         [
             f"◆ {judge['name']}",
-            str(judge["vs_consensus"]["n"]),
+            str(judge["vs_consensus"]["mae"]["n"]),
             *(told(judge["vs_consensus"][key]) for key in kept),
             told(judge["vs_consensus"]["pooled"]["within_prompts"]),
             told(judge["vs_consensus"]["pooled"]["between_models"]),
@@ -110,7 +110,9 @@ def tabulate_scores(value: dict[str, Any]) -> Table:
         ]
         for judge in known
     ]
-    return Table("Scores of judges against the consensus", ["judge", "n", *(keys[key] for key in kept), *pooled], rows)
+    return Table(
+        "Scores of judges against the mean of people", ["judge", "n", *(keys[key] for key in kept), *pooled], rows
+    )
 
 
 def tabulate_domains(value: dict[str, Any]) -> Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from agreement.categories import Categories, FloatArray, IntArray
 from agreement.ceiling import Ceiling, compare_with_ceilings, score_ceiling
 from agreement.combine import joint_agreement
 from agreement.comparison import compare
-from agreement.differences import adjust_p, compare_judges
 from agreement.estimate import Estimate, undefined
 from agreement.length import (
     log_ratio,
@@ -22,14 +20,13 @@ from agreement.length import (
     partial_spearman,
 )
 from agreement.pairs import bound_agreement, count_pairs
-from agreement.pooling import correlate_systems, correlate_within_prompts
 from agreement.position import measure_swaps
 from agreement.prediction_powered import PredictionPowered, Sample, correct_mean, rogan_gladen
-from agreement.ranking_accuracy import measure_ranking_accuracy
 from exchange.annotators import describe_position
 from exchange.findings import compare_codes, describe_table, estimates, none_of
 from exchange.panel import BLANK_COUNTS, Panel
 from exchange.policies import list_policies
+from exchange.score_findings import compare_judge_scores, people_and_judge
 from storage.ratings import STATUSES
 
 MOST_DOMAINS = 20
@@ -56,8 +53,8 @@ def describe_judge(panel: Panel, judge: int) -> dict[str, Any]:
     length = describe_length(panel, judge)
     position = describe_position(panel, judge) if panel.kind == "pairwise" else None
     if panel.kind == "direct":
-        against["ranking_accuracy"] = describe_ranking(panel, judge)
-        against["pooled"] = describe_pooling(panel, judge)
+        scored = compare_judge_scores(panel, judge)
+        against = against | scored if panel.humans else scored | against
     return {
         "name": name,
         "orders": panel.orders_asked(judge),
@@ -151,7 +148,7 @@ def describe_length(panel: Panel, judge: int) -> dict[str, Any]:
     """Return how far length alone explains the judge, always beside what it explains of the people."""
     codes, consensus = panel.codes[:, judge], panel.consensus[0]
     if panel.kind == "direct":
-        return _describe_score_length(panel, codes, consensus)
+        return _describe_score_length(panel, judge)
     delta = log_ratio(*panel.lengths)
     raters = codes, consensus if panel.humans else None
     found = measure_longer_preferred(raters, delta, panel.categories, panel.sampling, panel.cluster)
@@ -169,10 +166,9 @@ def describe_length(panel: Panel, judge: int) -> dict[str, Any]:
     }
 
 
-def _describe_score_length(panel: Panel, codes: IntArray, consensus: IntArray) -> dict[str, Any]:
-    values = panel.categories.array
-    scores = [np.where(side >= 0, values[side], np.nan) for side in (codes, consensus)]
-    partial = partial_spearman(scores[0], panel.lengths[0], scores[1], panel.sampling, panel.cluster)
+def _describe_score_length(panel: Panel, judge: int) -> dict[str, Any]:
+    human, model = people_and_judge(panel, judge)
+    partial = partial_spearman(model, panel.lengths[0], human, panel.sampling, panel.cluster)
     none = undefined(NO_PAIR).as_dict()
     return {"judge": none, "human": none, "difference": none, "preference": partial.as_dict(), "baseline": none}
 
@@ -188,28 +184,6 @@ def _length_baseline(panel: Panel, delta: FloatArray, consensus: IntArray) -> di
     found = compare(pair[0], pair[1], two, panel.sampling, panel.cluster)
     made = found.estimates["exact"] if panel.humans else undefined(NO_HUMANS)
     return made.as_dict()
-
-
-def describe_ranking(panel: Panel, judge: int) -> dict[str, Any]:
-    """Return whether the judge orders the answers to a question as people do (acc_eq), ties calibrated."""
-    sides = [outcome_values(panel, side) for side in (panel.consensus[0], panel.codes[:, judge])]
-    found = measure_ranking_accuracy(sides[0], sides[1], panel.ratings.facts.question.codes, panel.sampling)
-    return {**found.accuracy.as_dict(), "threshold": found.threshold, "pairs": found.pairs}
-
-
-def describe_pooling(panel: Panel, judge: int) -> dict[str, Any]:
-    """Return the correlation with the consensus within prompts and between models: other questions than over items."""
-    human, model = (outcome_values(panel, side) for side in (panel.consensus[0], panel.codes[:, judge]))
-    facts = panel.ratings.facts
-    within = correlate_within_prompts(human, model, facts.question.codes, "spearman", panel.sampling)
-    named = facts.model_a.codes >= 0
-    sides = tuple(np.where(named, side, np.nan) for side in (human, model))
-    systems = correlate_systems((sides[0], sides[1]), facts.model_a.codes, "spearman", panel.sampling, panel.cluster)
-    return {
-        "within_prompts": {**within.estimate.as_dict(), "prompts": within.prompts, "left_out": within.left_out},
-        "between_models": systems.as_dict(),
-        "coefficient": "spearman",
-    }
 
 
 def describe_alt_test(panel: Panel, judge: int) -> dict[str, Any]:
@@ -259,9 +233,8 @@ def _domains(panel: Panel) -> NDArray[np.str_] | None:
 
 def describe_corrected(panel: Panel, judge: int) -> dict[str, Any]:
     """Return A's win rate (or the mean score) over all items: people's where there are any, the judge's corrected."""
-    sides = [outcome_values(panel, side) for side in (panel.consensus[0], panel.codes[:, judge])]
     what = "mean score" if panel.kind == "direct" else "win rate of response A"
-    value = {**correct(panel, sides[0], sides[1]), "of": what}
+    value = {**correct(panel, *people_and_judge(panel, judge)), "of": what}
     if len(panel.categories) == 2:
         value["rogan_gladen"] = _rogan_gladen(panel, judge)
     return value
@@ -297,13 +270,6 @@ def corrected_json(found: PredictionPowered) -> dict[str, Any]:
     }
 
 
-def outcome_values(panel: Panel, codes: IntArray) -> FloatArray:
-    """Return what a label is worth: A's share of a win, or the score; NaN is missing."""
-    values = panel.categories.array
-    worth = values if panel.kind == "direct" else (1.0 + np.sign(values)) / 2.0
-    return np.where(codes >= 0, worth[codes], np.nan)
-
-
 def describe_left_out(panel: Panel, judge: int, against: dict[str, Any]) -> dict[str, Any]:
     """Return what the judge did not say, and where exact agreement would lie had all of it agreed, or none."""
     ratings, rows = panel.ratings, panel.rows[judge]
@@ -320,18 +286,3 @@ def describe_left_out(panel: Panel, judge: int, against: dict[str, Any]) -> dict
         "bounds": None if bounds is None else list(bounds),
         "by_rule": dict(panel.combined[judge].left_out),
     }
-
-
-def compare_two_judges(panel: Panel) -> list[dict[str, Any]]:
-    """Return every two judges against the same people on the same items: differences, second minus first."""
-    found = []
-    for one, two in combinations(panel.judges, 2):
-        sides = panel.codes[:, one], panel.codes[:, two]
-        made = compare_judges(panel.consensus[0], sides, panel.categories, panel.sampling, panel.cluster)
-        names = panel.ratings.raters[one].name, panel.ratings.raters[two].name
-        known = {name: made.estimates[name] for name in ("exact", "kappa", "kappa_quadratic", "ac1")}
-        found.append({"a": names[0], "b": names[1], "n": made.n, **estimates(known), "mcnemar_p": made.mcnemar_p})
-    tested = [entry for entry in found if entry["mcnemar_p"] is not None]
-    for entry, q in zip(tested, adjust_p([entry["mcnemar_p"] for entry in tested]), strict=True):
-        entry["q"] = float(q)
-    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,24 +36,17 @@ MOST_BASELINES = 20
 
 @dataclass(frozen=True, eq=False)
 class Voice:
-    """Who speaks of the models: labels on the declared scale, and those that rewards are read from.
+    """Who speaks of the models, on every item; NaN is missing.
 
-    Rewards come from the labels before any length rule; of a judge's two orders under the rule `mean` from both.
+    `results` are 1 where A's side is preferred, -1 where B's is, and of several people their mean; `decided` are those
+    of their consensus. `rewards` (or scores) come from the labels under a length rule, which is for judges and leaves
+    people's as they are; of a judge's two orders under the rule `mean` they come from both.
     """
 
-    codes: IntArray
-    unruled: tuple[IntArray, ...]
-
-    def rewards(self, panel: Panel, length_k: float | None) -> FloatArray:
-        """Return the reward (or score) of response A on every item under a length rule; NaN is missing."""
-        limit = float("inf") if length_k is None else length_k
-        values = [reward_values(codes, panel.lengths, panel.full, limit)[0] for codes in self.unruled]
-        return np.asarray(sum(values) / len(values))
-
-    def wins(self, panel: Panel) -> FloatArray:
-        """Return 1 where A's side is preferred, -1 where B's is, under the rules in force; NaN is missing."""
-        limit = float("inf") if panel.options.length_k is None else panel.options.length_k
-        return np.sign(reward_values(self.codes, panel.lengths, panel.full, limit)[0])
+    results: FloatArray
+    decided: FloatArray
+    rewards: Callable[[float | None], FloatArray]
+    ruled: bool = True
 
 
 def describe_models(panel: Panel) -> dict[str, Any]:
@@ -62,9 +56,8 @@ def describe_models(panel: Panel) -> dict[str, Any]:
     if not names or not voices:
         return {"models": [], "ranking": None}
     sides = _sides(panel, names)
-    sources = {source: voice.codes for source, voice in voices.items()}
-    rankings = {source: _rank(panel, sides, codes, len(names)) for source, codes in sources.items()}
-    main = next(iter(sources))
+    rankings = {source: _rank(panel, sides, voice.results, len(names)) for source, voice in voices.items()}
+    main = next(iter(voices))
     models = []
     for place, name in enumerate(names):
         part = Part(place, names, sides)
@@ -74,7 +67,7 @@ def describe_models(panel: Panel) -> dict[str, Any]:
         }
         models.append({"name": name, "source": main, **by[main], "by": by})
     told = {source: _ranking_json(found, names) for source, found in rankings.items()}
-    return {"models": models, "ranking": {"source": main, **told[main], "by": told, **_alike(panel, sides, sources)}}
+    return {"models": models, "ranking": {"source": main, **told[main], "by": told, **_alike(panel, sides, voices)}}
 
 
 def _model_names(panel: Panel) -> list[str]:
@@ -97,13 +90,33 @@ def _voices(panel: Panel) -> dict[str, Voice]:
     """Return who speaks of the models: the people together, then each judge."""
     found: dict[str, Voice] = {}
     if panel.humans:
-        people = panel.agree_on(panel.declared[:, list(panel.humans)], panel.full)[0]
-        found["humans"] = Voice(people, (people,))
+        found["humans"] = _people(panel)
     for judge in panel.judges:
-        both = panel.combined[judge].rule == "mean"
-        unruled = panel.sides(judge)[:2] if both else (panel.combine(judge, panel.options.combine).codes,)
-        found[panel.ratings.raters[judge].name] = Voice(panel.declared[:, judge], unruled)
+        found[panel.ratings.raters[judge].name] = _judge(panel, judge)
     return found
+
+
+def _people(panel: Panel) -> Voice:
+    """Return what an item's people say on average: every labelled item counts, whether or not they agree."""
+    codes, values = panel.declared[:, list(panel.humans)], panel.full.array
+    agreed = panel.agree_on(codes, panel.full)[0]
+    decided = np.where(agreed >= 0, np.sign(values[agreed]), np.nan)
+    means = panel.people_mean(values, codes)
+    return Voice(panel.people_mean(np.sign(values), codes), decided, lambda _: means, ruled=False)
+
+
+def _judge(panel: Panel, judge: int) -> Voice:
+    both = panel.combined[judge].rule == "mean"
+    unruled = panel.sides(judge)[:2] if both else (panel.combine(judge, panel.options.combine).codes,)
+
+    def rewards(length_k: float | None) -> FloatArray:
+        limit = float("inf") if length_k is None else length_k
+        values = [reward_values(codes, panel.lengths, panel.full, limit)[0] for codes in unruled]
+        return np.asarray(sum(values) / len(values))
+
+    codes = panel.declared[:, judge]
+    results = np.where(codes >= 0, np.sign(panel.full.array[codes]), np.nan)
+    return Voice(results, results, rewards)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +148,7 @@ class Part:
 
 
 def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | None) -> dict[str, Any]:
-    values = part.own(panel, voice.rewards(panel, panel.options.length_k))
+    values = part.own(panel, voice.rewards(panel.options.length_k))
     mean = estimate_mean(values, panel.sampling, panel.cluster)
     tasks = _by_task(panel, values)
     if panel.kind == "direct":
@@ -148,7 +161,7 @@ def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | No
             "wb_score": _wb_score(panel, values),
             "tasks": tasks,
         }
-    wins = (1.0 + part.own(panel, voice.wins(panel))) / 2.0
+    wins = (1.0 + part.own(panel, voice.results)) / 2.0
     every = float(np.nansum(values)) / int(part.played.sum()) if mean.n else None
     delta = log_ratio(*panel.lengths)
     delta = np.where(part.sides[0] == part.place, delta, -delta)
@@ -194,11 +207,11 @@ def _by_task(panel: Panel, values: FloatArray) -> dict[str, Any]:
 
 def _length_curve(panel: Panel, part: Part, voice: Voice) -> list[dict[str, Any]]:
     """Return WB-Reward under every usual length rule, on scales that know a slight preference and a tie."""
-    if panel.full.tie is None or len(panel.full) <= 3:
+    if not voice.ruled or panel.full.tie is None or len(panel.full) <= 3:
         return []
     curve = []
     for limit in LENGTH_RULES:
-        values = part.own(panel, voice.rewards(panel, limit))
+        values = part.own(panel, voice.rewards(limit))
         made = estimate_mean(values, panel.sampling, panel.cluster).as_dict()
         curve.append({"length_k": limit if np.isfinite(limit) else None, **made})
     return curve
@@ -231,16 +244,16 @@ def _strength(ranking: BradleyTerry | None, place: int) -> dict[str, Any]:
     return {**ranking.strengths[place].as_dict(), "rank": None if rank is None else list(rank), "elo": elo.as_dict()}
 
 
-def _games(sides: tuple[IntArray, IntArray], codes: IntArray, panel: Panel, models: int) -> tuple[Games, IntArray]:
-    values = np.where(codes >= 0, (1.0 + np.sign(panel.full.array[codes])) / 2.0, np.nan)
+def _games(sides: tuple[IntArray, IntArray], results: FloatArray, models: int) -> tuple[Games, IntArray]:
+    values = (1.0 + results) / 2.0
     kept = np.flatnonzero((sides[0] >= 0) & (sides[1] >= 0) & (sides[0] != sides[1]) & np.isfinite(values))
     return Games(sides[0][kept], sides[1][kept], values[kept], models), kept
 
 
-def _rank(panel: Panel, sides: tuple[IntArray, IntArray], codes: IntArray, models: int) -> BradleyTerry | None:
+def _rank(panel: Panel, sides: tuple[IntArray, IntArray], results: FloatArray, models: int) -> BradleyTerry | None:
     if panel.kind == "direct" or not 2 <= models <= MOST_RANKED:
         return None
-    games, kept = _games(sides, codes, panel, models)
+    games, kept = _games(sides, results, models)
     if kept.size == 0:
         return None
     sampling = Sampling(min(panel.options.resamples, RANK_RESAMPLES), panel.options.seed)
@@ -269,28 +282,29 @@ def _corrected(panel: Panel, part: Part, voices: dict[str, Voice], source: str) 
     if source == "humans" or "humans" not in voices:
         return {}
     both = voices["humans"], voices[source]
-    people, model = (part.own(panel, voice.rewards(panel, panel.options.length_k)) for voice in both)
+    people, model = (part.own(panel, voice.rewards(panel.options.length_k)) for voice in both)
     if panel.kind == "direct":
         return {"corrected_win_rate": correct(panel, people, model)}
-    wins = [(1.0 + part.own(panel, voice.wins(panel))) / 2.0 for voice in both]
+    wins = [(1.0 + part.own(panel, voice.results)) / 2.0 for voice in both]
     return {
         "corrected_win_rate": correct(panel, wins[0], wins[1]),
         "corrected_wb_reward": correct(panel, people, model),
     }
 
 
-def _alike(panel: Panel, sides: tuple[IntArray, IntArray], sources: dict[str, IntArray]) -> dict[str, Any]:
+def _alike(panel: Panel, sides: tuple[IntArray, IntArray], voices: dict[str, Voice]) -> dict[str, Any]:
     """Return how far each judge ranks the models as people do, and the strengths when ties are a third outcome."""
     models = len(_model_names(panel))
     if panel.kind == "direct":
         return {"agreement": {}, "davidson": None}
-    main, kept = _games(sides, next(iter(sources.values())), panel, models)
-    fitted = fit_davidson(main)
+    main = next(iter(voices.values()))
+    fitted = fit_davidson(_games(sides, main.decided, models)[0])
     davidson = {"strengths": [number(one) for one in fitted.strengths], "nu": number(fitted.nu), "why": fitted.why}
     agreement: dict[str, Any] = {}
-    if "humans" in sources:
-        for name, codes in list(sources.items())[1:]:
-            agreement[name] = _rank_alike(panel, (main, kept), _games(sides, codes, panel, models)).as_dict()
+    if "humans" in voices:
+        people = _games(sides, main.results, models)
+        for name, voice in list(voices.items())[1:]:
+            agreement[name] = _rank_alike(panel, people, _games(sides, voice.results, models)).as_dict()
     return {"agreement": agreement, "davidson": davidson}
 
 

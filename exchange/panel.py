@@ -236,6 +236,14 @@ class Panel:
         found = take_majority(people, categories, undecided)
         return found.codes, {"rule": "majority", "undecided": undecided, "left_out": dict(found.left_out)}
 
+    def people_mean(self, worth: FloatArray, codes: IntArray) -> FloatArray:
+        """Return the mean worth of people's labels (items x people) on each item; NaN where nobody gave one."""
+        seen = codes >= 0
+        many = seen.sum(axis=1)
+        sums = np.where(seen, worth[codes], 0.0).sum(axis=1)
+        # Equal means are equal to the last digit, whoever gave which label.
+        return np.where(many > 0, np.round(sums / np.maximum(many, 1), 12), np.nan)
+
     @cached_property
     def cluster(self) -> IntArray | None:
         """Return each item's cluster, or None where every item stands for itself."""
