@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from agreement import pairs, scores
 from agreement.categories import Categories, FloatArray, IntArray, number_clusters
-from agreement.estimate import SKEWED_SHARE, Estimate, undefined
+from agreement.estimate import LEAST_COMMON, SKEWED_SHARE, Estimate, undefined
 from agreement.intervals import Sampling, Statistic, Units, estimate_all, units_of_rows, units_of_table
 
 ONE_CATEGORY = "both raters stay on one label, so chance agreement is certain"
@@ -36,7 +36,7 @@ def pair_statistics(categories: Categories) -> dict[str, Statistic]:
     found = {
         "exact": Statistic(pairs.exact, bounds=share),
         "within_one": Statistic(pairs.within_one, bounds=share),
-        "pabak": Statistic(pairs.pabak, bounds=(-1.0, 1.0)),
+        "pabak": Statistic(pairs.pabak, bounds=(-1.0, 1.0), least=LEAST_COMMON),
         "scott_pi": _chance_corrected(pairs.scott_pi, categories.weights("nominal")),
         "kappa": _chance_corrected(pairs.cohen_kappa, categories.weights("nominal")),
         "kappa_linear": _chance_corrected(pairs.cohen_kappa, categories.weights("linear")),
@@ -59,7 +59,7 @@ def pair_statistics(categories: Categories) -> dict[str, Statistic]:
 
 
 def _chance_corrected(compute: Callable[..., FloatArray], weights: FloatArray) -> Statistic:
-    return Statistic(partial(compute, weights=weights), why=ONE_CATEGORY, bounds=(-np.inf, 1.0))
+    return Statistic(partial(compute, weights=weights), why=ONE_CATEGORY, bounds=(-np.inf, 1.0), least=LEAST_COMMON)
 
 
 def compare(
@@ -124,7 +124,7 @@ def _flag_constant(name: str, made: Estimate, table: IntArray) -> Estimate:
     """Say what a formula hides: a constant rater's kappa of 0, and an AC of 1 on a single category."""
     row, column = np.count_nonzero(table.sum(axis=1)), np.count_nonzero(table.sum(axis=0))
     single = np.count_nonzero(table.sum(axis=1) + table.sum(axis=0)) == 1
-    if name in ("ac1", "ac2") and single:
+    if name in ("ac1", "ac2") and single and made.defined:
         return Estimate(
             made.value, n=made.n, clusters=made.clusters, why="single category: 1 by the formula, no interval"
         )

@@ -67,7 +67,7 @@ def _between(statistic: Statistic) -> Statistic:
     def compute(tables: FloatArray) -> FloatArray:
         return np.asarray(statistic.compute(tables.sum(axis=-2)) - statistic.compute(tables.sum(axis=-1)))
 
-    return Statistic(compute, "percentile", statistic.why)
+    return Statistic(compute, "percentile", statistic.why, least=statistic.least)
 
 
 def compare_judge_scores(

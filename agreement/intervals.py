@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, stdtrit
 
 from agreement.categories import BoolArray, FloatArray, IntArray
-from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, Estimate, list_warnings, undefined
+from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, FEW_COMMON, Estimate, list_warnings, undefined
 
 Method = Literal["bca", "percentile"]
 BLOCK = 2_000_000  # numbers held at once while resampling
@@ -36,12 +36,13 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A function from stacked sums (…, *shape) to numbers (…), and how its interval is made."""
+    """A function from stacked sums (…, *shape) to numbers (…), how its interval is made, and the items it needs."""
 
     compute: Callable[[FloatArray], FloatArray]
     method: Method = "bca"
     why: str = "it is undefined on these verdicts"
     bounds: tuple[float, float] = (-np.inf, np.inf)
+    least: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +190,9 @@ def estimate_all(
     warnings = list_warnings(units.n, units.clusters, top_share)
     answer = {}
     for name, statistic in statistics.items():
-        if not np.isfinite(values[name]):
-            answer[name] = undefined(statistic.why, units.n, units.clusters)
+        if units.n < statistic.least or not np.isfinite(values[name]):
+            why = FEW_COMMON if units.n < statistic.least else statistic.why
+            answer[name] = undefined(why, units.n, units.clusters)
             continue
         if direct:
             made = interval_from_jackknife(values[name], jackknife[name], units.counts, sampling.level)

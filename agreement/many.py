@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from agreement.categories import Categories, FloatArray, IntArray, check_codes
-from agreement.estimate import Estimate, point, undefined
+from agreement.estimate import FEW_COMMON, LEAST_COMMON, Estimate, point, undefined
 from agreement.intervals import (
     Sampling,
     Statistic,
@@ -106,7 +106,7 @@ def alpha(
     if units.n == 0:
         return undefined(NO_PAIRS)
     compute = partial(krippendorff, level=level, values=categories.array)
-    statistic = Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0))
+    statistic = Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0), LEAST_COMMON)
     return estimate(units, statistic, sampling or Sampling())
 
 
@@ -147,7 +147,8 @@ def fleiss_kappa(
     units = _units(counts, 2, partial(_fleiss_rows, weights=weights), cluster)
     if units.n == 0:
         return undefined(NO_PAIRS)
-    statistic = Statistic(partial(_fleiss, weights=weights, kind=kind), "percentile", ONE_CATEGORY, (-np.inf, 1.0))
+    compute = partial(_fleiss, weights=weights, kind=kind)
+    statistic = Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0), LEAST_COMMON)
     return estimate(units, statistic, sampling or Sampling())
 
 
@@ -177,7 +178,8 @@ def describe_raters(
     if units.n == 0:
         return dict.fromkeys(computed, undefined(NO_PAIRS))
     statistics = {
-        name: Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0)) for name, compute in computed.items()
+        name: Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0), LEAST_COMMON)
+        for name, compute in computed.items()
     }
     return estimate_all(units, statistics, sampling or Sampling())
 
@@ -205,8 +207,10 @@ def gwet_together(
 ) -> dict[str, Estimate]:
     """Return Gwet's coefficient under each of several weights, all from the same resamples."""
     array = np.asarray(counts)
-    if not (array.sum(axis=1) >= 2).any():
-        return dict.fromkeys(weightings, undefined(NO_PAIRS, int((array.sum(axis=1) > 0).sum())))
+    common = int((array.sum(axis=1) >= 2).sum())
+    if common < LEAST_COMMON:
+        why = FEW_COMMON if common else NO_PAIRS
+        return dict.fromkeys(weightings, undefined(why, int((array.sum(axis=1) > 0).sum())))
     units = _units(array, 1, partial(_gwet_rows, weightings=list(weightings.values())), cluster)
     if np.count_nonzero(array.sum(axis=0)) == 1:
         why = "single category: 1 by the formula, no interval"
@@ -258,8 +262,8 @@ def compare_every_pair(codes: ArrayLike, weights: FloatArray) -> PairMatrix:
     for first, second in combinations(range(array.shape[1]), 2):
         table = count_pairs(array[:, first], array[:, second], k)
         overlap = int(table.sum())
-        if overlap < 2:
-            none = undefined("fewer than two common items", overlap)
+        if overlap < LEAST_COMMON:
+            none = undefined(FEW_COMMON, overlap)
             pairs.append(RaterPair(first, second, overlap, none, none))
             continue
         kappa = point(float(cohen_kappa(table, weights)), overlap, "both raters stay on one label")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from agreement.categories import Categories, FloatArray, check_codes
-from agreement.estimate import Estimate, list_warnings, undefined
+from agreement.estimate import FEW_COMMON, LEAST_COMMON, Estimate, list_warnings, undefined
 from agreement.intervals import Sampling, interval_from_replicates
 from agreement.many import NO_PAIRS, ONE_CATEGORY, Level, krippendorff
 
@@ -40,8 +40,8 @@ def alpha_two_way(codes: ArrayLike, level: Level, categories: Categories, sampli
     items, raters = array.shape
     if raters < LEAST_RATERS:
         return undefined(f"fewer than {LEAST_RATERS} raters: too few to draw others from", items)
-    if items == 0:
-        return undefined(NO_PAIRS)
+    if items < LEAST_COMMON:
+        return undefined(FEW_COMMON if items else NO_PAIRS, items)
     said = (array[:, :, None] == np.arange(len(categories))).astype(np.float64)
     values = categories.array
     whole = _coincidences(said, np.ones(raters), np.ones(items))
