@@ -79,9 +79,19 @@ def describe_judge(panel: Panel, judge: int) -> dict[str, Any]:
 
 
 def describe_combined(panel: Panel, judge: int) -> dict[str, Any]:
-    """Return what became of a judge's two orders; `one_order_only` counts items taken as the one order has them."""
-    made = panel.combined[judge]
-    return {"rule": made.rule, "made_ties": made.made_ties, "one_order_only": panel.sides(judge)[2]}
+    """Return what became of a judge's two orders, in numbers of items.
+
+    `made_ties` are those whose orders differ, `one_order_only` those taken as the one order has them, and
+    `ruled_by_length` those with an order that the length rule changed.
+    """
+    made, limit = panel.combined[judge], panel.options.length_k
+    changed = [ruled != raw for ruled, raw in zip(panel.ruled_orders(judge, limit), panel.orders[judge], strict=True)]
+    return {
+        "rule": made.rule,
+        "made_ties": made.made_ties,
+        "one_order_only": panel.sides(judge)[2],
+        "ruled_by_length": int((changed[0] | changed[1]).sum()),
+    }
 
 
 def headline_statistic(panel: Panel) -> str:
@@ -120,7 +130,7 @@ def _ceiling_json(found: Ceiling) -> dict[str, Any]:
 
 def describe_swaps(panel: Panel, judge: int) -> dict[str, Any]:
     """Return what changes when the sides change, and what each order alone would have said."""
-    first, second = (panel.coarse(side) for side in panel.orders[judge])
+    first, second = (panel.coarse(side) for side in panel.ruled_orders(judge, panel.options.length_k))
     consensus = panel.consensus[0]
     found = measure_swaps(first, second, panel.categories, panel.sampling, panel.cluster)
     known = found.estimates if found.n else {name: undefined(ONE_ORDER) for name in found.estimates}

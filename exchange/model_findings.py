@@ -21,7 +21,6 @@ from agreement.wildbench import (
     average_groups,
     estimate_mean,
     find_tasks,
-    reward_values,
     wb_score,
 )
 from exchange.findings import number, numbers
@@ -106,16 +105,19 @@ def _people(panel: Panel) -> Voice:
 
 
 def _judge(panel: Panel, judge: int) -> Voice:
+    rule, values = panel.options.combine, panel.full.array
     both = panel.combined[judge].rule == "mean"
-    unruled = panel.sides(judge)[:2] if both else (panel.combine(judge, panel.options.combine).codes,)
+
+    def worth(codes: IntArray) -> FloatArray:
+        return np.where(codes >= 0, values[codes], np.nan)
 
     def rewards(length_k: float | None) -> FloatArray:
-        limit = float("inf") if length_k is None else length_k
-        values = [reward_values(codes, panel.lengths, panel.full, limit)[0] for codes in unruled]
-        return np.asarray(sum(values) / len(values))
+        if both:
+            first, second, _ = panel.sides(judge, length_k)
+            return np.asarray((worth(first) + worth(second)) / 2.0)
+        return worth(panel.combine(judge, rule, length_k).codes)
 
-    codes = panel.declared[:, judge]
-    results = np.where(codes >= 0, np.sign(panel.full.array[codes]), np.nan)
+    results = np.sign(worth(panel.declared[:, judge]))
     return Voice(results, results, rewards)
 
 

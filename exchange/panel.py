@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -174,38 +174,55 @@ class Panel:
         """Return whether a judge was asked about any item in both orders."""
         return self.orders_asked(judge) == "both"
 
-    def sides(self, judge: int) -> tuple[IntArray, IntArray, int]:
-        """Return both orders' labels, an item asked in one order only taken as it is, and how many such there are."""
-        return take_single_orders(self.orders[judge], self.asked(judge))
-
-    def combine(self, judge: int, rule: Rule, length_k: float | None = None) -> Combined:
-        """Return a judge's one label an item; what it was asked in one order only is taken as it is."""
-        first, second, _ = self.sides(judge)
-        found = combine_orders(first, second, self.full, rule if self.has_both_orders(judge) else "first")
+    def ruled_orders(self, judge: int, length_k: float | None) -> tuple[IntArray, IntArray]:
+        """Return a judge's labels in order AB and in order BA under a length rule, on the declared scale."""
+        first, second = self.orders[judge]
         if length_k is None:
-            return found
-        codes, made = apply_length_rule(found.codes, self.lengths, self.full, length_k)
-        return Combined(codes, found.rule, found.left_out, found.made_ties + made)
+            return first, second
+        one, two = (apply_length_rule(side, self.lengths, self.full, length_k)[0] for side in (first, second))
+        return one, two
+
+    def sides(self, judge: int, length_k: float | None = None) -> tuple[IntArray, IntArray, int]:
+        """Return both orders' labels, an item asked in one order only taken as it is, and how many such there are."""
+        return take_single_orders(self.ruled_orders(judge, length_k), self.asked(judge))
+
+    def combine(self, judge: int, rule: Rule, length_k: float | None = None, levels: Levels = "full") -> Combined:
+        """Return a judge's one label an item: each order under the length rule and on the levels, then both together.
+
+        Two levels are three with the ties left out at the end: a tie that the two orders make is none of either side.
+        """
+        sides = self.sides(judge, length_k)[:2]
+        coarse = "3" if levels == "2" else levels
+        (first, scale), (second, _) = (collapse_codes(side, self.full, coarse) for side in sides)
+        found = combine_orders(first, second, scale, rule if self.has_both_orders(judge) else "first")
+        return replace(found, codes=collapse_codes(found.codes, scale, "2")[0]) if levels == "2" else found
 
     @cached_property
     def combined(self) -> dict[int, Combined]:
-        """Return each judge's labels under the rules in force, on the declared scale."""
-        return {judge: self.combine(judge, self.options.combine, self.options.length_k) for judge in self.judges}
+        """Return each judge's labels under the rules in force, on the scale in force."""
+        chosen = self.options
+        return {judge: self.combine(judge, chosen.combine, chosen.length_k, chosen.levels) for judge in self.judges}
 
     @cached_property
     def declared(self) -> IntArray:
         """Return items x raters on the declared scale."""
-        columns = [self.combined[p].codes if p in self.combined else self.first_labels(p) for p in self._places]
-        return np.column_stack(columns) if columns else np.zeros((self.size, 0), dtype=np.int64)
-
-    @property
-    def _places(self) -> range:
-        return range(len(self.ratings.raters))
+        return self._columns(lambda judge: self.combine(judge, self.options.combine, self.options.length_k).codes)
 
     @cached_property
     def codes(self) -> IntArray:
         """Return items x raters on the scale in force."""
-        return self.coarse(self.declared)
+        if self.options.levels == "full":
+            return self.declared
+        return self._columns(lambda judge: self.combined[judge].codes, self.coarse)
+
+    def _columns(
+        self, of_judge: Callable[[int], IntArray], of_person: Callable[[IntArray], IntArray] = np.asarray
+    ) -> IntArray:
+        columns = [
+            of_person(self.first_labels(place)) if place in self.humans else of_judge(place)
+            for place in range(len(self.ratings.raters))
+        ]
+        return np.column_stack(columns) if columns else np.zeros((self.size, 0), dtype=np.int64)
 
     def coarse(self, codes: IntArray) -> IntArray:
         """Return codes of the declared scale on the scale in force."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, get_args
 
 from agreement.categories import number_clusters
@@ -23,15 +24,14 @@ def list_policies(panel: Panel, judge: int) -> list[dict[str, Any]]:
     levels: tuple[Levels, ...] = get_args(Levels) if pairwise else ("full",)
     rules: tuple[Rule, ...] = get_args(Rule) if panel.has_both_orders(judge) else ("first",)
     lengths = LENGTH_RULES if pairwise and panel.full.tie is not None and len(panel.full) > 3 else (None,)
-    combined = {(rule, k): panel.combine(judge, rule, k).codes for rule in rules for k in lengths}
     people = panel.declared[:, list(panel.humans)]
     found = []
     for level in levels:
         coarse, categories = collapse_codes(people, panel.full, level)
         consensus = panel.agree_on(coarse, categories)[0]
         statistics = {name: pair_statistics(categories)[name] for name in SHOWN}
-        for (rule, k), codes in combined.items():
-            both = consensus, collapse_codes(codes, panel.full, level)[0]
+        for rule, k in product(rules, lengths):
+            both = consensus, panel.combine(judge, rule, k, level).codes
             if panel.cluster is None:
                 units = units_of_table(count_pairs(*both, len(categories)))
             else:

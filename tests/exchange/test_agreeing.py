@@ -149,7 +149,7 @@ def test_the_rules_asked_for_are_the_rules_in_force(store: Store, tmp_path: Path
     )
     assert strict["vs_consensus"]["n"] > dropped["vs_consensus"]["n"]
     assert dropped["left_out"]["by_rule"] == {"orders_differ": strict["combined"]["made_ties"]}
-    assert first["combined"] == {"rule": "first", "made_ties": 0, "one_order_only": 0}
+    assert first["combined"] == {"rule": "first", "made_ties": 0, "one_order_only": 0, "ruled_by_length": 0}
     three = agree(store, "s", Options(resamples=200, levels="3"))
     assert three["scale"] == ["B", "tie", "A"]
     assert len(three["pairs"][0]["confusion"]) == 3

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from small_studies import check_estimates, human, judged, label_of, many, put
+from small_studies import check_estimates, human, item, judged, label_of, many, put
 
+import app
 from agreement.combine import Rule
 from exchange.agreeing import agree
 from exchange.panel import Options
@@ -86,3 +87,56 @@ def test_where_the_rules_leave_nothing_to_compare_the_sentence_does_not_speak_of
     assert under(store)["sentence"].startswith("j gives the same label as people on 0 %")
     told = under(store, levels="2")["sentence"]
     assert told == "No item has both a judge's label and a consensus of people under these rules."
+
+
+def one_step_apart(n: int) -> list[dict[str, Any]]:
+    both = (("A++", "A+"), ("A+", "A+"), ("A+", "A=B"), ("A+", "B+"), ("B++", "B+"))[n % 5]
+    return [human("ana", both[0]), judged(both[0]), judged(both[1], "BA")]
+
+
+def test_on_three_levels_two_strengths_of_one_side_agree(store: Store, tmp_path: Path) -> None:
+    put(store, tmp_path, many(one_step_apart, 40))
+    full, three, two = (under(store, levels=levels)["judges"][0] for levels in ("full", "3", "2"))
+    assert full["combined"]["made_ties"] == 32
+    assert (three["combined"]["made_ties"], three["vs_consensus"]["exact"]["value"]) == (16, 24 / 40)
+    for judge in (full, three):
+        assert judge["combined"]["made_ties"] == round(judge["swap"]["turned_to_tie"]["value"] * judge["swap"]["n"])
+    assert (two["vs_consensus"]["n"], two["vs_consensus"]["exact"]["value"]) == (24, 1.0)
+    dropped = under(store, "drop", levels="3")["judges"][0]
+    assert (dropped["vs_consensus"]["n"], dropped["left_out"]["by_rule"]) == (24, {"orders_differ": 16})
+
+
+@pytest.mark.parametrize("levels", ["full", "3", "2"])
+@pytest.mark.parametrize("rule", RULES)
+def test_the_table_of_rules_has_what_the_rule_in_force_gives(
+    rule: Rule, levels: str, store: Store, tmp_path: Path
+) -> None:
+    put(store, tmp_path, many(lambda n: one_step_apart(n + n // 9), 45))
+    for limit in (None, 100):
+        judge = under(store, rule, levels=levels, length_k=limit)["judges"][0]
+        policies = {(one["levels"], one["combine"], one["length_k"]): one for one in judge["policies"]}
+        policy, found = policies[levels, rule, limit], judge["vs_consensus"]
+        assert policy["n"] == found["n"]
+        assert [policy[name]["value"] for name in ("exact", "kappa")] == [
+            found[name]["value"] for name in ("exact", "kappa")
+        ]
+
+
+def test_the_length_rule_acts_on_each_order_before_they_are_combined(store: Store, tmp_path: Path) -> None:
+    long = {"response_a": "x" * 900, "response_b": "y"}
+    slight = [item(n, [human("ana", "A=B"), judged("A+"), judged("A=B", "BA")], **long) for n in range(10)]
+    clear = [item(n + 10, [human("ana", "A++"), judged("A++"), judged("A++", "BA")], **long) for n in range(10)]
+    put(store, tmp_path, slight + clear)
+    judge = under(store, length_k=500)["judges"][0]
+    assert judge["combined"] == {"rule": "strict", "made_ties": 0, "one_order_only": 0, "ruled_by_length": 10}
+    assert (judge["vs_consensus"]["exact"]["value"], judge["swap_consistency"]["value"]) == (1.0, 1.0)
+    assert under(store)["judges"][0]["combined"]["made_ties"] == 10
+
+
+def test_a_length_below_zero_is_refused(store: Store, tmp_path: Path, capfd, monkeypatch) -> None:
+    put(store, tmp_path, many(one_step_apart, 5))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        app.main(["agreement", "--study", "s", "--length-k=-5"])
+    assert ended.value.code == 2
+    assert "0 or more" in capfd.readouterr().err
