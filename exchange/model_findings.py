@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,7 @@ def _judge(panel: Panel, judge: int) -> Voice:
     def worth(codes: IntArray) -> FloatArray:
         return np.where(codes >= 0, values[codes], np.nan)
 
+    @cache
     def rewards(length_k: float | None) -> FloatArray:
         if both:
             first, second, _ = panel.sides(judge, length_k)

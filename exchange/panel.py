@@ -156,16 +156,20 @@ class Panel:
         """Return each judge's labels in order AB and in order BA."""
         return {judge: (self.first_labels(judge, 0), self.first_labels(judge, 1)) for judge in self.judges}
 
-    def asked(self, judge: int) -> tuple[BoolArray, BoolArray]:
-        """Return which items a judge was asked about in order AB and in order BA, whatever came of it."""
-        rows = self.rows[judge]
-        found = np.zeros((2, self.size), dtype=np.bool_)
-        found[np.maximum(self.ratings.order[rows], 0), self.ratings.item[rows]] = True
-        return found[0], found[1]
+    @cached_property
+    def asked(self) -> dict[int, tuple[BoolArray, BoolArray]]:
+        """Return which items each judge was asked about in order AB and in order BA, whatever came of it."""
+        answer = {}
+        for judge in self.judges:
+            rows = self.rows[judge]
+            found = np.zeros((2, self.size), dtype=np.bool_)
+            found[np.maximum(self.ratings.order[rows], 0), self.ratings.item[rows]] = True
+            answer[judge] = found[0], found[1]
+        return answer
 
     def orders_asked(self, judge: int) -> Literal["both", "one", "one an item"]:
         """Return whether a judge was asked in both orders of some item, or in one order: always the same, or mixed."""
-        first, second = self.asked(judge)
+        first, second = self.asked[judge]
         if (first & second).any():
             return "both"
         return "one an item" if first.any() and second.any() else "one"
@@ -184,7 +188,7 @@ class Panel:
 
     def sides(self, judge: int, length_k: float | None = None) -> tuple[IntArray, IntArray, int]:
         """Return both orders' labels, an item asked in one order only taken as it is, and how many such there are."""
-        return take_single_orders(self.ruled_orders(judge, length_k), self.asked(judge))
+        return take_single_orders(self.ruled_orders(judge, length_k), self.asked[judge])
 
     def combine(self, judge: int, rule: Rule, length_k: float | None = None, levels: Levels = "full") -> Combined:
         """Return a judge's one label an item: each order under the length rule and on the levels, then both together.
