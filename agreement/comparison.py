@@ -81,7 +81,7 @@ def compare(
 def compare_table(table: ArrayLike, categories: Categories, sampling: Sampling | None = None) -> Comparison:
     """Return everything about two raters' kept table of counts, at a cost that does not depend on the counts."""
     counts = np.asarray(table, dtype=np.int64)
-    return _compare(counts, units_of_table(counts), categories, sampling or Sampling())
+    return compare_units(counts, units_of_table(counts), categories, sampling or Sampling())
 
 
 def compare_tables(tables: ArrayLike, categories: Categories, sampling: Sampling | None = None) -> Comparison:
@@ -90,10 +90,11 @@ def compare_tables(tables: ArrayLike, categories: Categories, sampling: Sampling
     counts = counts[counts.sum(axis=(1, 2)) > 0]
     total = counts.sum(axis=0)
     units = units_of_rows(counts, int(total.sum()), clustered=True)
-    return _compare(total, units, categories, sampling or Sampling())
+    return compare_units(total, units, categories, sampling or Sampling())
 
 
-def _compare(table: IntArray, units: Units, categories: Categories, sampling: Sampling) -> Comparison:
+def compare_units(table: IntArray, units: Units, categories: Categories, sampling: Sampling) -> Comparison:
+    """Return the same from any units whose sum is the table."""
     statistics = pair_statistics(categories)
     values = categories.array
     order = np.argsort(values)  # ranks need rising rows; a scale may be declared from its best label down

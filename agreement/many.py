@@ -48,7 +48,7 @@ def count_labels(codes: ArrayLike, k: int) -> IntArray:
     return np.ascontiguousarray(counts[:, 1:]).astype(np.int64)
 
 
-def _units(
+def units_of_counts(
     counts: ArrayLike, least: int, contribute: Callable[[FloatArray], FloatArray], cluster: IntArray | None
 ) -> Units:
     """Return what is resampled: the contributions of items with at least `least` ratings, or of their clusters."""
@@ -102,7 +102,7 @@ def alpha(
     cluster: IntArray | None = None,
 ) -> Estimate:
     """Return Krippendorff's alpha with a percentile interval over items (or clusters), for these raters."""
-    units = _units(counts, 2, coincidences, cluster)
+    units = units_of_counts(counts, 2, coincidences, cluster)
     if units.n == 0:
         return undefined(NO_PAIRS)
     compute = partial(krippendorff, level=level, values=categories.array)
@@ -144,7 +144,7 @@ def fleiss_kappa(
     everything; `item` gives each remaining item one vote in the observed agreement, `pair` each pair of ratings;
     chance agreement comes from the pooled ratings. With equal numbers of ratings both are Fleiss (1971).
     """
-    units = _units(counts, 2, partial(_fleiss_rows, weights=weights), cluster)
+    units = units_of_counts(counts, 2, partial(_fleiss_rows, weights=weights), cluster)
     if units.n == 0:
         return undefined(NO_PAIRS)
     compute = partial(_fleiss, weights=weights, kind=kind)
@@ -174,7 +174,7 @@ def describe_raters(
         **{f"alpha_{level}": partial(of_alpha, level=level) for level in levels},
         **{name: partial(of_fleiss, kind=kind) for name, kind in kinds.items()},
     }
-    units = _units(counts, 2, contribute, cluster)
+    units = units_of_counts(counts, 2, contribute, cluster)
     if units.n == 0:
         return dict.fromkeys(computed, undefined(NO_PAIRS))
     statistics = {
@@ -211,7 +211,7 @@ def gwet_together(
     if common < LEAST_COMMON:
         why = FEW_COMMON if common else NO_PAIRS
         return dict.fromkeys(weightings, undefined(why, int((array.sum(axis=1) > 0).sum())))
-    units = _units(array, 1, partial(_gwet_rows, weightings=list(weightings.values())), cluster)
+    units = units_of_counts(array, 1, partial(_gwet_rows, weightings=list(weightings.values())), cluster)
     if np.count_nonzero(array.sum(axis=0)) == 1:
         why = "single category: 1 by the formula, no interval"
         return dict.fromkeys(weightings, Estimate(1.0, n=units.n, clusters=units.clusters, why=why))

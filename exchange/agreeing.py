@@ -15,10 +15,11 @@ from agreement.categories import IntArray
 from agreement.intraclass import intraclass_correlation
 from agreement.many import compare_every_pair, count_labels, describe_raters, gwet_together
 from agreement.two_way import alpha_two_way
+from agreement.votes import pool_people
 from exchange.annotators import describe_rater
 from exchange.comparisons import compare_two_judges
 from exchange.cross_scale import check_across_scales
-from exchange.findings import compare_codes, estimates
+from exchange.findings import PEOPLE, compare_codes, describe_votes, estimates
 from exchange.held_out import WHOLE, describe_split
 from exchange.judge_findings import describe_judge
 from exchange.model_findings import describe_models
@@ -106,7 +107,7 @@ def agree_on(source: Source, options: Options, split: dict[str, Any] = WHOLE) ->
         "raters": [describe_rater(panel, place) for place in range(len(panel.ratings.raters))],
         "pairs": list_pairs(panel),
         "groups": {
-            "humans": describe_group(panel, panel.humans),
+            "humans": describe_group(panel, panel.humans) | {"pooled_pairs": pool_votes(panel)},
             "all": describe_group(panel, panel.humans + panel.judges),
         },
         "judges": [describe_judge(panel, judge) for judge in panel.judges],
@@ -152,7 +153,9 @@ def count_flow(panel: Panel) -> dict[str, Any]:
 def list_pairs(panel: Panel) -> list[dict[str, Any]]:
     """Return every two raters' agreement."""
     raters = panel.ratings.raters
-    chosen = list(combinations(range(len(raters)), 2))[:MOST_PAIRS]
+    chosen = list(combinations(range(len(raters)), 2))
+    if len(chosen) > MOST_PAIRS:  # people with judges are what a study is about
+        chosen = sorted(chosen, key=lambda pair: raters[pair[0]].kind == raters[pair[1]].kind)[:MOST_PAIRS]
     found = []
     for one, two in chosen:
         names = raters[one].name, raters[two].name
@@ -160,6 +163,13 @@ def list_pairs(panel: Panel) -> list[dict[str, Any]]:
         pair["kinds"] = [raters[one].kind, raters[two].kind]
         found.append(pair)
     return found
+
+
+def pool_votes(panel: Panel) -> dict[str, Any]:
+    """Return every two people's votes on the same item in one table, which has each pair both ways."""
+    people = panel.codes[:, list(panel.humans)]
+    found = pool_people(people, panel.categories, panel.sampling, panel.cluster)
+    return describe_votes(found, (PEOPLE, PEOPLE), panel.labels)
 
 
 def describe_group(panel: Panel, members: tuple[int, ...]) -> dict[str, Any]:

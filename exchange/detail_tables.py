@@ -12,6 +12,7 @@ def list_detail_tables(value: dict[str, Any]) -> tuple[Table, ...]:
     """Return the tables that look closer."""
     found = (
         tabulate_otherwise(value),
+        tabulate_votes(value),
         tabulate_orders(value),
         tabulate_scores(value),
         tabulate_domains(value),
@@ -51,6 +52,27 @@ def tabulate_otherwise(value: dict[str, Any]) -> Table:
     ]
     named = shares | numbers
     return Table("Judges against the consensus, counted otherwise", ["judge", "n", *(named[key] for key in kept)], rows)
+
+
+def tabulate_votes(value: dict[str, Any]) -> Table:
+    """Return judges and people against every person's vote, all pairs of votes in one table (MT-Bench's S1 and S2)."""
+    shares = {
+        "exact": "agreement",
+        "without_ties": "where neither says tie",
+        "tie_coverage": "share of those votes",
+    }
+    numbers = {"kappa": "kappa", "kappa_quadratic": "quadratic kappa", "ac1": "AC1"}
+    people = ("● people", value["groups"]["humans"]["pooled_pairs"])
+    found = [people, *((f"◆ {judge['name']}", judge["vs_humans"]) for judge in value["judges"])]
+    known = [(name, votes) for name, votes in found if votes["n"]]
+    kept = [key for key in (*shares, *numbers) if known and key in known[0][1]]
+    rows = [
+        [name, str(votes["n"]), str(votes["n_items"]), *(told(votes[key], percent=key in shares) for key in kept)]
+        for name, votes in known
+    ]
+    named = shares | numbers
+    head = ["with people's votes", "pairs of votes", "items", *(named[key] for key in kept)]
+    return Table("Every person's vote counted", head, rows)
 
 
 def tabulate_orders(value: dict[str, Any]) -> Table:

@@ -14,8 +14,10 @@ from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling
 from agreement.pairs import ChiSquared, describe_confusion, kappa_standard_error
 from agreement.reference import score_against_reference
+from agreement.votes import Votes
 from exchange.panel import Panel
 
+PEOPLE = "humans"
 PAIR_KEYS = (
     "exact",
     "kappa",
@@ -48,6 +50,11 @@ def compare_codes(panel: Panel, first: IntArray, second: IntArray, names: tuple[
     """Return the agreement of two lists of codes on the scale in force."""
     found = compare(first, second, panel.categories, panel.sampling, panel.cluster)
     return describe_comparison(*names, found, panel.labels)
+
+
+def describe_votes(found: Votes, names: tuple[str, str], labels: tuple[str, ...]) -> dict[str, Any]:
+    """Return pooled votes: `n` counts pairs of votes, `n_items` (and the estimates' own `n`) the items they are on."""
+    return {**describe_comparison(*names, found.comparison, labels), "n_items": found.items}
 
 
 def describe_table(counts: list[list[int]], categories: Categories, sampling: Sampling) -> dict[str, Any]:

@@ -22,8 +22,9 @@ from agreement.length import (
 from agreement.pairs import bound_agreement, count_pairs
 from agreement.position import measure_swaps
 from agreement.prediction_powered import PredictionPowered, Sample, correct_mean, rogan_gladen
+from agreement.votes import pool_with_judge
 from exchange.annotators import describe_position
-from exchange.findings import compare_codes, describe_table, estimates, none_of
+from exchange.findings import PEOPLE, compare_codes, describe_table, describe_votes, estimates, none_of
 from exchange.panel import BLANK_COUNTS, Panel
 from exchange.policies import list_policies
 from exchange.score_findings import compare_judge_scores, people_and_judge
@@ -60,6 +61,7 @@ def describe_judge(panel: Panel, judge: int) -> dict[str, Any]:
         "orders": panel.orders_asked(judge),
         "statistic": headline.statistic,
         "vs_consensus": against,
+        "vs_humans": compare_with_votes(panel, judge),
         "leave_one_out": _named(headline, headline.human_judge),
         "human_ceiling": _named(headline, headline.human_human),
         "gap": _named(headline, headline.gap),
@@ -76,6 +78,16 @@ def describe_judge(panel: Panel, judge: int) -> dict[str, Any]:
         "combined": describe_combined(panel, judge),
         "policies": list_policies(panel, judge),
     }
+
+
+def compare_with_votes(panel: Panel, judge: int) -> dict[str, Any]:
+    """Return every person's vote with the judge's in one table, on all items that a person has labelled."""
+    name = panel.ratings.raters[judge].name
+    if not panel.humans:
+        return {"a": PEOPLE, "b": name, **none_of(NO_HUMANS), "n_items": 0}
+    people, codes = panel.codes[:, list(panel.humans)], panel.codes[:, judge]
+    found = pool_with_judge(people, codes, panel.categories, panel.sampling, panel.cluster)
+    return describe_votes(found, (PEOPLE, name), panel.labels)
 
 
 def describe_combined(panel: Panel, judge: int) -> dict[str, Any]:

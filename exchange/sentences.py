@@ -172,7 +172,9 @@ def _warn_of_sampling(panel: Panel, value: dict[str, Any]) -> list[str]:
         found.append(value["consensus"]["why"])
     raters = len(value["raters"])
     if raters * (raters - 1) // 2 > len(value["pairs"]):
-        found.append(f"only the first {len(value['pairs'])} pairs of {raters} raters are listed")
+        found.append(
+            f"only the first {len(value['pairs'])} pairs of {raters} raters are listed, people with judges first"
+        )
     if value["ranking"] and value["ranking"]["why"]:
         found.append(f"Bradley-Terry: {value['ranking']['why']}")
     return found
