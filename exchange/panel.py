@@ -246,8 +246,11 @@ class Panel:
         """Return the consensus of people's codes (items x people) under the rule in force."""
         if self.options.consensus == "dawid-skene":
             found = find_consensus(people, len(categories))
-            if found.codes is not None:
-                return found.codes, {"rule": "dawid-skene", "differs_from_majority": found.differs}
+            if found.codes is not None and found.confusion is not None:
+                names = [self.ratings.raters[place].name for place in self.humans]
+                confusion = dict(zip(names, found.confusion.tolist(), strict=True))
+                told = {"rule": "dawid-skene", "differs_from_majority": found.differs, "confusion": confusion}
+                return found.codes, told
             codes, told = self._majority(people, categories)
             return codes, {**told, "why": f"not Dawid-Skene: {found.why}"}
         return self._majority(people, categories)
