@@ -70,31 +70,27 @@ def compare(
     clusters: ArrayLike | None = None,
 ) -> Comparison:
     """Return everything about two raters' codes on the same items; with clusters, they are what is resampled."""
-    k = len(categories)
+    return compare_units(units_of_pairs(first, second, len(categories), clusters), categories, sampling)
+
+
+def units_of_pairs(first: ArrayLike, second: ArrayLike, k: int, clusters: ArrayLike | None) -> Units:
+    """Return what is resampled of two raters' codes: the table's cells, or the tables of clusters that have a pair."""
     if clusters is None:
-        return compare_table(pairs.count_pairs(first, second, k), categories, sampling)
+        return units_of_table(pairs.count_pairs(first, second, k))
     cluster, many = number_clusters(clusters)
     tables = pairs.count_pairs_by_cluster(first, second, k, cluster, many)
-    return compare_tables(tables, categories, sampling)
+    tables = tables[tables.sum(axis=(1, 2)) > 0]
+    return units_of_rows(tables, int(tables.sum()), clustered=True)
 
 
 def compare_table(table: ArrayLike, categories: Categories, sampling: Sampling | None = None) -> Comparison:
     """Return everything about two raters' kept table of counts, at a cost that does not depend on the counts."""
-    counts = np.asarray(table, dtype=np.int64)
-    return compare_units(counts, units_of_table(counts), categories, sampling or Sampling())
+    return compare_units(units_of_table(table), categories, sampling)
 
 
-def compare_tables(tables: ArrayLike, categories: Categories, sampling: Sampling | None = None) -> Comparison:
-    """Return the same from a table for each cluster (G, K, K); clusters without a pair are left out."""
-    counts = np.asarray(tables, dtype=np.int64)
-    counts = counts[counts.sum(axis=(1, 2)) > 0]
-    total = counts.sum(axis=0)
-    units = units_of_rows(counts, int(total.sum()), clustered=True)
-    return compare_units(total, units, categories, sampling or Sampling())
-
-
-def compare_units(table: IntArray, units: Units, categories: Categories, sampling: Sampling) -> Comparison:
+def compare_units(units: Units, categories: Categories, sampling: Sampling | None = None) -> Comparison:
     """Return the same from any units whose sum is the table."""
+    table, drawn = np.rint(units.total).astype(np.int64), sampling or Sampling()
     statistics = pair_statistics(categories)
     values = categories.array
     order = np.argsort(values)  # ranks need rising rows; a scale may be declared from its best label down
@@ -104,14 +100,14 @@ def compare_units(table: IntArray, units: Units, categories: Categories, samplin
     n = int(table.sum())
     if n == 0:
         none = undefined("no item has both verdicts", 0, units.clusters)
-        return Comparison(0, table, dict.fromkeys(statistics, none), (), sampling)
+        return Comparison(0, table, dict.fromkeys(statistics, none), (), drawn)
     top = pairs.top_share(table)
-    found = estimate_all(units, statistics, sampling, top)
+    found = estimate_all(units, statistics, drawn, top)
     for name in ("exact", "three_way", "within_one", "tie_coverage"):
         if name in found and found[name].low is None and units.clusters is None:
-            found[name] = wilson(found[name], sampling.level)
+            found[name] = wilson(found[name], drawn.level)
     found = {name: _flag_constant(name, made, table) for name, made in found.items()}
-    return Comparison(n, table, found, _beware(found, table, top), sampling)
+    return Comparison(n, table, found, _beware(found, table, top), drawn)
 
 
 def _reordered(statistic: Statistic, order: IntArray) -> partial[FloatArray]:

@@ -153,7 +153,7 @@ def _sum_up(units: Units, weights: FloatArray) -> FloatArray:
     return sums
 
 
-def _leave_out(units: Units) -> Iterator[FloatArray]:
+def leave_each_out(units: Units) -> Iterator[FloatArray]:
     """Yield the sums without one unit, for each distinct unit, in blocks."""
     total = units.total.reshape(-1)
     block = max(1, BLOCK // max(total.size, 1))
@@ -185,7 +185,7 @@ def estimate_all(
     few = units.clusters is not None and units.clusters < FEW_CLUSTERS
     direct = few or units.counts.size > MOST_DISTINCT
     skewed = {name: one for name, one in statistics.items() if direct or one.method == "bca"}
-    jackknife = _evaluate(_leave_out(units), skewed) if skewed else {}
+    jackknife = _evaluate(leave_each_out(units), skewed) if skewed else {}
     replicates = {} if direct else resample(units, statistics, sampling)
     warnings = list_warnings(units.n, units.clusters, top_share)
     answer = {}

@@ -64,8 +64,7 @@ def pool_people(
 
 
 def _pool(units: Units, categories: Categories, sampling: Sampling | None) -> Votes:
-    table = np.rint(units.total).astype(np.int64)
-    if units.clusters is None and table.sum() == units.n:  # one pair of votes an item: nothing is tied together
-        return Votes(compare_table(table, categories, sampling), units.n)
+    if units.clusters is None and units.total.sum() == units.n:  # one pair of votes an item: nothing is tied together
+        return Votes(compare_table(units.total, categories, sampling), units.n)
     tied = units if units.clusters is not None else replace(units, clusters=units.n)
-    return Votes(compare_units(table, tied, categories, sampling or Sampling()), units.n)
+    return Votes(compare_units(tied, categories, sampling), units.n)

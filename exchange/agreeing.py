@@ -188,9 +188,9 @@ def describe_group(panel: Panel, members: tuple[int, ...]) -> dict[str, Any]:
     }
     if panel.kind == "direct":
         scores = np.where(codes >= 0, categories.array[codes], np.nan)
-        value["icc"] = {name: made.as_dict() for name, made in intraclass_correlation(scores, sampling).items()}
+        value["icc"] = estimates(intraclass_correlation(scores, sampling, panel.cluster))
     if panel.options.two_way:
-        value["alpha_two_way"] = alpha_two_way(codes, "ordinal", categories, sampling).as_dict()
+        value["alpha_two_way"] = alpha_two_way(codes, "ordinal", categories, sampling, panel.cluster).as_dict()
     return value
 
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from agreement.categories import Categories, FloatArray, IntArray
-from agreement.comparison import Comparison, compare
+from agreement.categories import FloatArray, IntArray
+from agreement.comparison import Comparison, compare, units_of_pairs
 from agreement.estimate import Estimate, undefined
-from agreement.intervals import Sampling
 from agreement.pairs import ChiSquared, describe_confusion, kappa_standard_error
 from agreement.reference import score_against_reference
 from agreement.votes import Votes
@@ -57,18 +56,18 @@ def describe_votes(found: Votes, names: tuple[str, str], labels: tuple[str, ...]
     return {**describe_comparison(*names, found.comparison, labels), "n_items": found.items}
 
 
-def describe_table(counts: list[list[int]], categories: Categories, sampling: Sampling) -> dict[str, Any]:
+def describe_table(panel: Panel, reference: IntArray, codes: IntArray) -> dict[str, Any]:
     """Return what is shown of a confusion matrix beside its counts; the rows' rater is the reference."""
-    table = np.asarray(counts, dtype=np.int64)
+    units = units_of_pairs(reference, codes, len(panel.categories), panel.cluster)
+    table = np.rint(units.total).astype(np.int64)
     found = describe_confusion(table)
-    reference = score_against_reference(table, sampling)
     return {
         "row_shares": numbers(found.row_shares),
         "residuals": numbers(found.residuals),
         "symmetry": chi_squared(found.symmetry),
         "homogeneity": chi_squared(found.homogeneity),
-        "kappa_standard_error": number(kappa_standard_error(table, categories.weights("nominal"))),
-        **{name: made.as_dict() for name, made in reference.items()},
+        "kappa_standard_error": number(kappa_standard_error(table, panel.categories.weights("nominal"))),
+        **estimates(score_against_reference(units, panel.sampling)),
     }
 
 

@@ -19,9 +19,9 @@ from agreement.length import (
     measure_longer_preferred,
     partial_spearman,
 )
-from agreement.pairs import bound_agreement, count_pairs
+from agreement.pairs import bound_agreement
 from agreement.position import measure_swaps
-from agreement.prediction_powered import PredictionPowered, Sample, correct_mean, rogan_gladen
+from agreement.prediction_powered import PredictionPowered, Sample, correct_mean, correct_share
 from agreement.votes import pool_with_judge
 from exchange.annotators import describe_position
 from exchange.findings import PEOPLE, compare_codes, describe_table, describe_votes, estimates, none_of
@@ -47,7 +47,7 @@ def describe_judge(panel: Panel, judge: int) -> dict[str, Any]:
         else {"a": "consensus", "b": name, **none_of(NO_HUMANS)}
     )
     if against["n"]:
-        against["table"] = describe_table(against["confusion"], panel.categories, panel.sampling)
+        against["table"] = describe_table(panel, consensus, codes)
     ceilings = measure_ceilings(panel, judge)
     headline = ceilings[headline_statistic(panel)]
     swap = describe_swaps(panel, judge)
@@ -256,7 +256,7 @@ def _domains(panel: Panel) -> NDArray[np.str_] | None:
 def describe_corrected(panel: Panel, judge: int) -> dict[str, Any]:
     """Return A's win rate (or the mean score) over all items: people's where there are any, the judge's corrected."""
     what = "mean score" if panel.kind == "direct" else "win rate of response A"
-    value = {**correct(panel, *people_and_judge(panel, judge)), "of": what}
+    value = {**correct(panel, *people_and_judge(panel, judge), panel.cluster), "of": what}
     if len(panel.categories) == 2:
         value["rogan_gladen"] = _rogan_gladen(panel, judge)
     return value
@@ -266,14 +266,12 @@ def _rogan_gladen(panel: Panel, judge: int) -> dict[str, Any]:
     """Return the true share of the upper of two labels, from how often the judge gives it and how often it errs."""
     if panel.selection != "random":
         return undefined("it needs a random sample of labelled items").as_dict()
-    codes = panel.codes[:, judge]
-    said = int((codes == 1).sum()), int((codes >= 0).sum())
-    return rogan_gladen(said, count_pairs(panel.consensus[0], codes, 2)).as_dict()
+    return correct_share(panel.consensus[0], panel.codes[:, judge], panel.cluster).as_dict()
 
 
-def correct(panel: Panel, human: FloatArray, judge: FloatArray) -> dict[str, Any]:
+def correct(panel: Panel, human: FloatArray, judge: FloatArray, cluster: IntArray | None) -> dict[str, Any]:
     """Return people's mean of a value on every item, sharpened by the judge's, under the study's way of choosing."""
-    return corrected_json(correct_mean(Sample(human, judge, panel.chance, panel.cluster), panel.selection))
+    return corrected_json(correct_mean(Sample(human, judge, panel.chance, cluster), panel.selection))
 
 
 def corrected_json(found: PredictionPowered) -> dict[str, Any]:

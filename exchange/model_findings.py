@@ -153,7 +153,7 @@ class Part:
 
 def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | None) -> dict[str, Any]:
     values = part.own(panel, voice.rewards(panel.options.length_k))
-    mean = estimate_mean(values, panel.sampling, panel.cluster)
+    mean = estimate_mean(values, panel.sampling, panel.prompts)
     tasks = _by_task(panel, values)
     if panel.kind == "direct":
         none = undefined("the protocol shows one response at a time").as_dict()
@@ -172,8 +172,8 @@ def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | No
     return {
         "n": mean.n,
         "wb_reward": {**mean.as_dict(), "over_all_items": every, **_without_empty(panel, part, values)},
-        "win_rate": estimate_mean(wins, panel.sampling, panel.cluster).as_dict(),
-        "length_controlled_win_rate": length_controlled_win_rate(wins, delta, panel.cluster).as_dict(),
+        "win_rate": estimate_mean(wins, panel.sampling, panel.prompts).as_dict(),
+        "length_controlled_win_rate": length_controlled_win_rate(wins, delta, panel.prompts).as_dict(),
         "bradley_terry": _strength(ranking, part.place),
         "tasks": tasks,
         "length_curve": _length_curve(panel, part, voice),
@@ -184,7 +184,7 @@ def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | No
 def _wb_score(panel: Panel, values: FloatArray) -> dict[str, Any]:
     ends = panel.full.array.min(), panel.full.array.max()
     made = (
-        wb_score(values, panel.sampling, panel.cluster)
+        wb_score(values, panel.sampling, panel.prompts)
         if ends == (1, 10)
         else undefined("WB-Score is of scores from 1 to 10")
     )
@@ -200,7 +200,7 @@ def _by_task(panel: Panel, values: FloatArray) -> dict[str, Any]:
         return {"groups": {}, "macro": undefined(why).as_dict(), "left_out": int(np.isfinite(values).sum())}
     member = np.vstack([known, np.zeros_like(known[:1])])[tags.codes]
     weights = np.array(list(GROUP_WEIGHTS.values()))
-    found = average_groups(values, member, weights, panel.sampling, panel.cluster)
+    found = average_groups(values, member, weights, panel.sampling, panel.prompts)
     outside = np.isfinite(values) & ~member.any(axis=1)
     return {
         "groups": {name: made.as_dict() for name, made in zip(GROUP_WEIGHTS, found.groups, strict=True)},
@@ -216,7 +216,7 @@ def _length_curve(panel: Panel, part: Part, voice: Voice) -> list[dict[str, Any]
     curve = []
     for limit in LENGTH_RULES:
         values = part.own(panel, voice.rewards(limit))
-        made = estimate_mean(values, panel.sampling, panel.cluster).as_dict()
+        made = estimate_mean(values, panel.sampling, panel.prompts).as_dict()
         curve.append({"length_k": limit if np.isfinite(limit) else None, **made})
     return curve
 
@@ -227,7 +227,7 @@ def _baselines(panel: Panel, part: Part, values: FloatArray) -> dict[str, Any]:
     if np.count_nonzero(met >= 0) > MOST_BASELINES:
         why = f"more than {MOST_BASELINES} models were met"
         return {"against": {}, "mix": undefined(why).as_dict()}
-    against, mix = average_baselines(values, part.opponent, panel.sampling, panel.cluster)
+    against, mix = average_baselines(values, part.opponent, panel.sampling, panel.prompts)
     return {"against": {part.names[at]: made.as_dict() for at, made in against.items()}, "mix": mix.as_dict()}
 
 
@@ -236,16 +236,16 @@ def _without_empty(panel: Panel, part: Part, values: FloatArray) -> dict[str, An
     empty = part.played & ((panel.lengths[0] == 0) | (panel.lengths[1] == 0))
     if not empty.any():
         return {"empty_responses": 0}
-    rest = estimate_mean(np.where(empty, np.nan, values), panel.sampling, panel.cluster)
+    rest = estimate_mean(np.where(empty, np.nan, values), panel.sampling, panel.prompts)
     return {"empty_responses": int(empty.sum()), "without_empty": rest.as_dict()}
 
 
 def _strength(ranking: BradleyTerry | None, place: int) -> dict[str, Any]:
     if ranking is None:
         return undefined(f"no two models met with a verdict, or there are more than {MOST_RANKED}").as_dict()
-    rank = ranking.ranks[place]
-    elo = ranking.elo()[place]
-    return {**ranking.strengths[place].as_dict(), "rank": None if rank is None else list(rank), "elo": elo.as_dict()}
+    rank, strength = ranking.ranks[place], ranking.strengths[place]
+    value = {**strength.as_dict(), "rank": None if rank is None else list(rank), "elo": ranking.elo()[place].as_dict()}
+    return value if rank is not None else value | {"rank_why": strength.why or ranking.why_no_ranks}
 
 
 def _games(sides: tuple[IntArray, IntArray], results: FloatArray, models: int) -> tuple[Games, IntArray]:
@@ -261,7 +261,7 @@ def _rank(panel: Panel, sides: tuple[IntArray, IntArray], results: FloatArray, m
     if kept.size == 0:
         return None
     sampling = Sampling(min(panel.options.resamples, RANK_RESAMPLES), panel.options.seed)
-    cluster = None if panel.cluster is None else panel.cluster[kept]
+    cluster = None if panel.prompts is None else panel.prompts[kept]
     return rank_models(games, 0.0, sampling, cluster)
 
 
@@ -288,11 +288,11 @@ def _corrected(panel: Panel, part: Part, voices: dict[str, Voice], source: str) 
     both = voices["humans"], voices[source]
     people, model = (part.own(panel, voice.rewards(panel.options.length_k)) for voice in both)
     if panel.kind == "direct":
-        return {"corrected_win_rate": correct(panel, people, model)}
+        return {"corrected_win_rate": correct(panel, people, model, panel.prompts)}
     wins = [(1.0 + part.own(panel, voice.results)) / 2.0 for voice in both]
     return {
-        "corrected_win_rate": correct(panel, wins[0], wins[1]),
-        "corrected_wb_reward": correct(panel, people, model),
+        "corrected_win_rate": correct(panel, wins[0], wins[1], panel.prompts),
+        "corrected_wb_reward": correct(panel, people, model, panel.prompts),
     }
 
 
@@ -320,7 +320,7 @@ def _rank_alike(panel: Panel, people: tuple[Games, IntArray], judge: tuple[Games
         return undefined("too many models and items for an interval here")
     if not people[1].size or not judge[1].size:
         return undefined("no two models that met have verdicts of both")
-    owner = np.arange(panel.size) if panel.cluster is None else panel.cluster
+    owner = np.arange(panel.size) if panel.prompts is None else panel.prompts
     sampling = Sampling(min(panel.options.resamples, RANK_RESAMPLES), panel.options.seed)
     clusters = owner[people[1]], owner[judge[1]]
     return correlate_rankings((people[0], judge[0]), "spearman", clusters, 0.0, sampling)

@@ -106,7 +106,8 @@ def _strengths(value: dict[str, Any]) -> Table:
     rows = []
     for model in value["models"]:
         strength = model["bradley_terry"]
-        rank = Told("–", strength.get("why", "undefined")) if not strength.get("rank") else _between(strength["rank"])
+        why = strength.get("rank_why") or strength.get("why", "undefined")
+        rank = _between(strength["rank"]) if strength.get("rank") else Told("–", why)
         score = model.get("mean_score")
         reward = told(score) if score else told(model["wb_reward"])
         rows.append(

@@ -271,10 +271,13 @@ class Panel:
     @cached_property
     def cluster(self) -> IntArray | None:
         """Return each item's cluster, or None where every item stands for itself."""
-        codes = self._named_cluster()
-        alone = codes < 0
-        numbers = np.where(alone, codes.max(initial=-1) + 1 + np.arange(codes.size), codes)
-        return None if not codes.size or np.bincount(numbers).max() == 1 else numbers
+        return _number(self._named_cluster())
+
+    @cached_property
+    def prompts(self) -> IntArray | None:
+        """Return what numbers about models resample: the clusters asked for, by default items with one question."""
+        questions = _number(self.ratings.facts.question.codes) if self.options.cluster == "item" else None
+        return self.cluster if questions is None else questions
 
     def _named_cluster(self) -> IntArray:
         facts, wanted = self.ratings.facts, self.options.cluster
@@ -306,6 +309,12 @@ class Panel:
         if self.size and all(value is None for value in values):
             raise InputError(f"--chosen {name}: no item has such a field; give random, doubt or a field of the items")
         return np.array([_as_number(value) for value in values], dtype=np.float64)
+
+
+def _number(codes: IntArray) -> IntArray | None:
+    """Return each item's cluster, one without a code (-1) by itself; None where every item stands for itself."""
+    numbers = np.where(codes < 0, codes.max(initial=-1) + 1 + np.arange(codes.size), codes)
+    return None if not codes.size or np.bincount(numbers).max() == 1 else numbers
 
 
 def _as_number(value: Any) -> float:

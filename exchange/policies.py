@@ -5,11 +5,9 @@ from __future__ import annotations
 from itertools import product
 from typing import Any, get_args
 
-from agreement.categories import number_clusters
 from agreement.combine import Levels, Rule, collapse_codes
-from agreement.comparison import pair_statistics
-from agreement.intervals import estimate_all, units_of_rows, units_of_table
-from agreement.pairs import count_pairs, count_pairs_by_cluster
+from agreement.comparison import pair_statistics, units_of_pairs
+from agreement.intervals import estimate_all
 from exchange.panel import Panel
 
 LENGTH_RULES = (None, 100, 500, 1000)
@@ -32,13 +30,7 @@ def list_policies(panel: Panel, judge: int) -> list[dict[str, Any]]:
         statistics = {name: pair_statistics(categories)[name] for name in SHOWN}
         for rule, k in product(rules, lengths):
             both = consensus, panel.combine(judge, rule, k, level).codes
-            if panel.cluster is None:
-                units = units_of_table(count_pairs(*both, len(categories)))
-            else:
-                cluster, many = number_clusters(panel.cluster)
-                tables = count_pairs_by_cluster(*both, len(categories), cluster, many)
-                held = tables[tables.sum(axis=(1, 2)) > 0]
-                units = units_of_rows(held, int(held.sum()), clustered=True)
+            units = units_of_pairs(*both, len(categories), panel.cluster)
             made = estimate_all(units, statistics, panel.sampling)
             named = {name: made[name].as_dict() for name in SHOWN}
             found.append({"levels": level, "combine": rule, "length_k": k, "n": units.n, **named})

@@ -164,7 +164,7 @@ def _warn_of_sampling(panel: Panel, value: dict[str, Any]) -> list[str]:
     if panel.cluster is None and questions < panel.size:
         found.append(
             f"{panel.size} items share {questions} questions: intervals that take them for independent are too narrow; "
-            "--cluster prompt takes each question as one"
+            "--cluster prompt takes each question as one, as the models' numbers do already"
         )
     if panel.cluster is not None:
         found.append(f"intervals resample {value['clusters']} clusters ({panel.options.cluster})")

@@ -49,7 +49,7 @@ def _models(value: Value) -> str:
         + estimate_cell(model["wb_reward"])
         + estimate_cell(model["win_rate"], percent=True)
         + estimate_cell(model["bradley_terry"])
-        + cell("–".join(map(str, model["bradley_terry"].get("rank") or ())) or show_dash("no strength, no rank"))
+        + _rank(model["bradley_terry"])
         for model in value["models"]
     ]
     table = show_cells("Models", heads, rows)
@@ -62,6 +62,11 @@ def _models(value: Value) -> str:
         meant,
         show_figure("models", show_both(partial(strength_chart, value["models"])), table),
     )
+
+
+def _rank(strength: Value) -> str:
+    shown = "–".join(map(str, strength.get("rank") or ()))
+    return cell(shown or show_dash(strength.get("rank_why") or "no strength, no rank"))
 
 
 def _tasks(value: Value) -> Iterator[str]:
