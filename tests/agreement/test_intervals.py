@@ -37,7 +37,7 @@ def test_the_pattern_bootstrap_has_the_law_of_the_item_bootstrap():
     codes = np.where(rng.random((150, 4)) < 0.5, rng.integers(0, 3, (150, 1)), rng.integers(0, 3, (150, 4)))
     counts = many.count_labels(codes, 3)
     values = np.array([-1.0, 0.0, 1.0])
-    units = many._units(counts, 2, many.coincidences, None)
+    units = many.units_of_counts(counts, 2, many.coincidences, None)
     compute = partial(many.krippendorff, level="ordinal", values=values)
     ours = intervals.resample(units, {"a": Statistic(compute)}, Sampling(2000, 1))["a"]
     rows = many.coincidences(counts)
@@ -72,7 +72,7 @@ def test_bca_is_scipys():
 def test_the_jackknife_over_cells_is_the_jackknife_over_items():
     first, second = some_codes(60)
     units = intervals.units_of_table(pairs.count_pairs(first, second, 3))
-    cells = np.concatenate([KAPPA.compute(block) for block in intervals._leave_out(units)])
+    cells = np.concatenate([KAPPA.compute(block) for block in intervals.leave_each_out(units)])
     keep = ~np.eye(60, dtype=bool)
     items = [float(pairs.cohen_kappa(pairs.count_pairs(first[k], second[k], 3), np.eye(3))) for k in keep]
     assert np.sort(np.repeat(cells, units.counts)) == pytest.approx(np.sort(items))
