@@ -78,8 +78,8 @@ def make_panel(source: Source, options: Options) -> Panel:
     """Return everyone's labels under the rules."""
     if not 0 <= options.epsilon <= 1 or options.resamples < 1 or options.seed < 0:
         raise InputError("epsilon lies between 0 and 1, resamples are at least 1 and a seed is at least 0")
-    if options.length_k is not None and not options.length_k >= 0:
-        raise InputError("the length rule's K is a number of characters: 0 or more")
+    if options.length_k is not None and not 0 <= options.length_k < math.inf:
+        raise InputError("the length rule's K is a number of characters, 0 or more; without it there is no rule")
     return Panel(source.ratings, source.protocol.scale, source.protocol.kind, options, source.field_of)
 
 

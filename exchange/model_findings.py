@@ -11,6 +11,7 @@ import numpy as np
 
 from agreement.bradley_terry import BradleyTerry, Games, correlate_rankings, rank_models
 from agreement.categories import BoolArray, FloatArray, IntArray
+from agreement.combine import Levels, collapse_codes
 from agreement.davidson import fit_davidson
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling
@@ -119,7 +120,11 @@ def _judge(panel: Panel, judge: int) -> Voice:
             return np.asarray((worth(first) + worth(second)) / 2.0)
         return worth(panel.combine(judge, rule, length_k).codes)
 
-    results = np.sign(worth(panel.declared[:, judge]))
+    # Who wins is told by sides: on coarser levels two strengths of one side agree, and a tie is half a win.
+    levels: Levels = "full" if panel.options.levels == "full" else "3"
+    codes = panel.combine(judge, rule, panel.options.length_k, levels).codes
+    signs = collapse_codes(np.zeros(0, dtype=np.int64), panel.full, levels)[1].signs()
+    results = np.where(codes >= 0, signs[codes], np.nan)
     return Voice(results, results, rewards)
 
 

@@ -199,7 +199,11 @@ class Panel:
         coarse = "3" if levels == "2" else levels
         (first, scale), (second, _) = (collapse_codes(side, self.full, coarse) for side in sides)
         found = combine_orders(first, second, scale, rule if self.has_both_orders(judge) else "first")
-        return replace(found, codes=collapse_codes(found.codes, scale, "2")[0]) if levels == "2" else found
+        if levels != "2":
+            return found
+        ties = int((found.codes == scale.tie).sum())
+        left_out = {**found.left_out, "tie": ties} if ties else found.left_out
+        return replace(found, codes=collapse_codes(found.codes, scale, "2")[0], left_out=left_out)
 
     @cached_property
     def combined(self) -> dict[int, Combined]:

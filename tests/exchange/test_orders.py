@@ -102,6 +102,7 @@ def test_on_three_levels_two_strengths_of_one_side_agree(store: Store, tmp_path:
     for judge in (full, three):
         assert judge["combined"]["made_ties"] == round(judge["swap"]["turned_to_tie"]["value"] * judge["swap"]["n"])
     assert (two["vs_consensus"]["n"], two["vs_consensus"]["exact"]["value"]) == (24, 1.0)
+    assert two["left_out"]["by_rule"] == {"tie": 16}
     dropped = under(store, "drop", levels="3")["judges"][0]
     assert (dropped["vs_consensus"]["n"], dropped["left_out"]["by_rule"]) == (24, {"orders_differ": 16})
 
@@ -133,10 +134,19 @@ def test_the_length_rule_acts_on_each_order_before_they_are_combined(store: Stor
     assert under(store)["judges"][0]["combined"]["made_ties"] == 10
 
 
-def test_a_length_below_zero_is_refused(store: Store, tmp_path: Path, capfd, monkeypatch) -> None:
+def test_a_length_that_is_no_number_of_characters_is_refused(store: Store, tmp_path: Path, capfd, monkeypatch) -> None:
     put(store, tmp_path, many(one_step_apart, 5))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as ended:
-        app.main(["agreement", "--study", "s", "--length-k=-5"])
-    assert ended.value.code == 2
-    assert "0 or more" in capfd.readouterr().err
+    for limit in ("-5", "nan", "inf"):
+        with pytest.raises(SystemExit) as ended:
+            app.main(["agreement", "--study", "s", f"--length-k={limit}"])
+        assert ended.value.code == 2
+        assert "0 or more" in capfd.readouterr().err
+
+
+def test_on_three_levels_a_model_wins_where_both_orders_take_its_side(store: Store, tmp_path: Path) -> None:
+    put(store, tmp_path, many(lambda n: [judged("A++"), judged("A+", "BA")], 10))
+    for levels, rate in (("full", 0.5), ("3", 1.0), ("2", 1.0)):
+        value = under(store, levels=levels)
+        assert value["models"][0]["win_rate"]["value"] == rate
+        assert value["models"][0]["wb_reward"]["value"] == 0.0  # strengths count there, and the orders differ in them

@@ -74,7 +74,9 @@ def test_correlations_and_errors_are_against_the_mean_of_people(items, value) ->
         assert made["low"] < made["value"] < made["high"]
     assert against["n"] == sum(map(sum, against["confusion"])) < 60  # labels stay those of the consensus
     assert against["kappa"]["n"] == against["n"]
-    assert "Scores of judges against the mean of people" in write_report(value)
+    report = write_report(value)
+    assert "Scores of judges against the mean of people" in report
+    assert "Pearson, second − first" in report
 
 
 def test_pooled_correlations_have_three_coefficients_against_the_mean(items, value) -> None:
