@@ -22,7 +22,7 @@ from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, FEW_COMMON, Esti
 
 Method = Literal["bca", "percentile"]
 BLOCK = 2_000_000  # numbers held at once while resampling
-MOST_DISTINCT = 10_000  # distinct units beyond which the jackknife says the same as a bootstrap, and far sooner
+MOST_DISTINCT = 10_000  # distinct units, or clusters, beyond which the jackknife says what a bootstrap does, and sooner
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def estimate_all(
         return {name: undefined("no item has the verdicts that this needs", 0, units.clusters) for name in statistics}
     values = {name: float(statistic.compute(units.total)) for name, statistic in statistics.items()}
     few = units.clusters is not None and units.clusters < FEW_CLUSTERS
-    direct = few or units.counts.size > MOST_DISTINCT
+    direct = few or max(units.counts.size, units.clusters or 0) > MOST_DISTINCT
     skewed = {name: one for name, one in statistics.items() if direct or one.method == "bca"}
     jackknife = _evaluate(leave_each_out(units), skewed) if skewed else {}
     replicates = {} if direct else resample(units, statistics, sampling)
