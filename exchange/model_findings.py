@@ -51,7 +51,7 @@ class Voice:
 
 
 def describe_models(panel: Panel) -> dict[str, Any]:
-    """Return `models` and `ranking`: by the people's consensus, or by the first judge where there are no people."""
+    """Return `models` and `ranking`: by the people together, or by the first judge where there are no people."""
     names = _model_names(panel)
     voices = _voices(panel)
     if not names or not voices:

@@ -201,7 +201,7 @@ class Panel:
         found = combine_orders(first, second, scale, rule if self.has_both_orders(judge) else "first")
         if levels != "2":
             return found
-        ties = int((found.codes == scale.tie).sum())
+        ties = 0 if scale.tie is None else int((found.codes == scale.tie).sum())
         left_out = {**found.left_out, "tie": ties} if ties else found.left_out
         return replace(found, codes=collapse_codes(found.codes, scale, "2")[0], left_out=left_out)
 

@@ -91,12 +91,14 @@ def test_few_clusters_take_the_jackknife():
     assert (one.low, one.why) == (None, "an interval needs at least two clusters")
 
 
-def test_very_many_distinct_units_take_the_jackknife_too(monkeypatch):
+@pytest.mark.parametrize("most", [10, 1499])  # fewer than the distinct ones, and fewer than the clusters alone
+def test_very_many_distinct_units_or_clusters_take_the_jackknife_too(most, monkeypatch):
     rng = np.random.default_rng(4)
     tables = rng.multinomial(6, np.full(9, 1 / 9) + 0.05 * (np.eye(3).reshape(-1) - 1 / 3), size=1500).reshape(-1, 3, 3)
     units = intervals.units_of_rows(tables, 9000, clustered=True)
     drawn = intervals.estimate(units, KAPPA, Sampling())
-    monkeypatch.setattr(intervals, "MOST_DISTINCT", 10)
+    assert units.counts.size < 1499
+    monkeypatch.setattr(intervals, "MOST_DISTINCT", most)
     direct = intervals.estimate(units, KAPPA, Sampling())
     assert (drawn.method, direct.method) == ("bca", "jackknife, t")
     assert (direct.low, direct.high) == pytest.approx((drawn.low, drawn.high), abs=0.002)
