@@ -6,20 +6,22 @@ not, fitting anyway returns numbers that depend on when the solver stopped. A ti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from agreement.categories import BoolArray, FloatArray, number_clusters
-from agreement.estimate import DEFINED_RESAMPLES, Estimate, list_warnings
+from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, Estimate, list_warnings
 from agreement.intervals import (
     Sampling,
     Statistic,
     Units,
     estimate,
+    interval_from_jackknife,
     interval_from_replicates,
+    leave_each_out,
     resample,
     units_of_rows,
     units_of_table,
@@ -29,6 +31,7 @@ from agreement.scores import Coefficient, rank_correlation
 STEPS = 60
 ELO_SCALE = 400.0 / float(np.log(10.0))
 ELO_CENTRE = 1000.0
+NO_RANKS = f"fewer than {FEW_CLUSTERS} clusters: too few to draw ranks from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class BradleyTerry:
 
     `components` lists the groups of models within which everyone is reachable along wins; with more than one there is
     no maximum and `why` says so, unless a pseudo-game was added. `covariance` is the model's own, without clusters.
+    With fewer clusters than a bootstrap can live on, strengths have the jackknife's intervals and ranks have none.
     """
 
     strengths: tuple[Estimate, ...]
@@ -57,6 +61,7 @@ class BradleyTerry:
     pseudo_game: float
     sampling: Sampling
     why: str | None = None
+    why_no_ranks: str | None = None
 
     def elo(self) -> tuple[Estimate, ...]:
         """Return the strengths on the Elo scale, centred at 1000."""
@@ -169,13 +174,15 @@ def rank_models(
         empty = np.full((models, models), np.nan)
         return BradleyTerry((none,) * models, (None,) * models, empty, empty, components, pseudo_game, drawn, why)
     theta = fit_strengths(wins, pseudo_game)
-    replicates = _replicate(units, pseudo_game, drawn)
-    strengths = tuple(_describe(theta, replicates, model, units, drawn) for model in range(models))
+    few = units.clusters is not None and units.clusters < FEW_CLUSTERS
+    found = _leave_out(units, pseudo_game) if few else _replicate(units, pseudo_game, drawn)
+    describe = _describe_few if few else _describe
+    strengths = tuple(describe(float(theta[model]), found[:, model], units, drawn) for model in range(models))
+    ranks = (None,) * models if few else _rank_intervals(found, drawn)
+    why_no_ranks = NO_RANKS if few else None
     covariance = np.asarray(np.linalg.pinv(_information(theta, wins + wins.T, pseudo_game), hermitian=True), np.float64)
     chance = expit(theta[:, None] - theta[None, :])
-    return BradleyTerry(
-        strengths, _rank_intervals(replicates, drawn), chance, covariance, components, pseudo_game, drawn
-    )
+    return BradleyTerry(strengths, ranks, chance, covariance, components, pseudo_game, drawn, why_no_ranks=why_no_ranks)
 
 
 def _replicate(units: Units, pseudo_game: float, sampling: Sampling) -> FloatArray:
@@ -190,10 +197,22 @@ def _replicate(units: Units, pseudo_game: float, sampling: Sampling) -> FloatArr
     return np.concatenate(parts)
 
 
-def _describe(theta: FloatArray, replicates: FloatArray, model: int, units: Units, sampling: Sampling) -> Estimate:
-    made = interval_from_replicates(float(theta[model]), replicates[:, model], None, sampling.level)
+def _leave_out(units: Units, pseudo_game: float) -> FloatArray:
+    """Return the strengths (U, M) without each distinct cluster."""
+    return np.concatenate([fit_strengths(wins, pseudo_game) for wins in leave_each_out(units)])
+
+
+def _describe(value: float, replicates: FloatArray, units: Units, sampling: Sampling) -> Estimate:
+    return _counted(interval_from_replicates(value, replicates, None, sampling.level), units)
+
+
+def _describe_few(value: float, left_out: FloatArray, units: Units, sampling: Sampling) -> Estimate:
+    return _counted(interval_from_jackknife(value, left_out, units.counts, sampling.level), units)
+
+
+def _counted(made: Estimate, units: Units) -> Estimate:
     warnings = list_warnings(units.n, units.clusters) + made.warnings
-    return Estimate(made.value, made.low, made.high, made.method, units.n, units.clusters, made.why, warnings)
+    return replace(made, n=units.n, clusters=units.clusters, warnings=warnings)
 
 
 def _rank_intervals(replicates: FloatArray, sampling: Sampling) -> tuple[tuple[int, int] | None, ...]:

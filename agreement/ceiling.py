@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from agreement.categories import BoolArray, Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.comparison import pair_statistics
-from agreement.estimate import Estimate, undefined
+from agreement.estimate import FEW_COMMON, LEAST_COMMON, Estimate, undefined
 from agreement.intervals import (
     Sampling,
     Statistic,
@@ -32,6 +32,8 @@ from agreement.pairs import divide
 
 MOST_RATERS = 12  # beyond this, a table for every pair of humans holds too little each
 MOST_NUMBERS = 2_000_000  # contributions of patterns to tables beyond which they are not written out
+
+ASIDE = "the resamples lie to one side of it: too few common items of most pairs of raters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,8 @@ def compare_with_ceilings(
 ) -> dict[str, Ceiling]:
     """Return the ceilings in several statistics, all from the same resamples.
 
-    Only items with two humans and the judge count, for all three numbers. The gap's interval is joint.
+    Only items with two humans and the judge count, for all three numbers, and only pairs of raters with two such items:
+    the same pairs in every resample. The gap's interval is joint.
     """
     k = len(categories)
     humans, judge = check_codes(raters[0], k).astype(np.int64), check_codes(raters[1], k).astype(np.int64)
@@ -120,15 +123,34 @@ def compare_with_ceilings(
     if n * (split + (1 if pooling == "pooled" else many)) * k * k > MOST_NUMBERS:
         made = {name: _estimate_by_influence(codes, known[name], k, cluster, drawn.level) for name in names}
         return {name: Ceiling(name, *three, n, many, pooling) for name, three in made.items()}
-    wanted = {f"{name}/{part}": one for name in names for part, one in _three(known[name], split).items()}
-    found = estimate_all(_units(codes, k, pooling == "pooled", cluster), wanted, drawn)
-    parts = {name: [found[f"{name}/{part}"] for part in ("hh", "hj", "gap")] for name in names}
+    units = _units(codes, k, pooling == "pooled", cluster)
+    held = _held(units, split, pooling == "pooled")
+    wanted = {f"{name}/{part}": one for name in names for part, one in _three(known[name], split, held).items()}
+    found = estimate_all(units, wanted, drawn)
+    parts = {name: [_reached(found[f"{name}/{part}"]) for part in ("hh", "hj", "gap")] for name in names}
     return {name: Ceiling(name, hh, hj, gap, n, many, pooling) for name, (hh, hj, gap) in parts.items()}
 
 
-def _three(base: Statistic, split: int) -> dict[str, Statistic]:
+def _held(units: Units, split: int, pooled: bool) -> BoolArray:
+    """Return which tables have two common items: the pairs of raters that count, the same ones in every resample."""
+    common = units.total.sum(axis=(-2, -1))
+    if pooled:
+        common[:split] /= 2.0  # each pair of humans is there both ways
+    return np.asarray((common >= LEAST_COMMON) & (units.n >= LEAST_COMMON))
+
+
+def _reached(made: Estimate) -> Estimate:
+    """Return an estimate without its interval where the resamples lie to one side of it."""
+    if made.value is None or made.low is None or made.high is None or made.low <= made.value <= made.high:
+        return made
+    return replace(made, low=None, high=None, method="", why=ASIDE)
+
+
+def _three(base: Statistic, split: int, held: BoolArray) -> dict[str, Statistic]:
     """Return human with human, human with judge and their difference, as statistics of the pairs' tables."""
     last: list[tuple[FloatArray, FloatArray]] = []
+    places = np.flatnonzero(held)
+    people, judged = places[places < split], places[places >= split]
 
     def compute(tables: FloatArray) -> FloatArray:
         # All three are asked of the same tables one after the other: the pairs are worked out once.
@@ -137,13 +159,19 @@ def _three(base: Statistic, split: int) -> dict[str, Statistic]:
         return last[0][1]
 
     def human(tables: FloatArray) -> FloatArray:
-        return mean_defined(compute(tables)[..., :split])
+        return mean_defined(compute(tables)[..., people])
 
     def judge(tables: FloatArray) -> FloatArray:
-        return mean_defined(compute(tables)[..., split:])
+        return mean_defined(compute(tables)[..., judged])
 
-    parts = {"hh": human, "hj": judge, "gap": lambda tables: judge(tables) - human(tables)}
-    return {name: Statistic(part, "percentile", base.why) for name, part in parts.items()}
+    parts = {
+        "hh": (human, people.size),
+        "hj": (judge, judged.size),
+        "gap": (lambda tables: judge(tables) - human(tables), min(people.size, judged.size)),
+    }
+    return {
+        name: Statistic(part, "percentile", base.why if pairs else FEW_COMMON) for name, (part, pairs) in parts.items()
+    }
 
 
 def _estimate_by_influence(
@@ -184,7 +212,8 @@ def _leave_each_out(
     one_item = np.eye(k * k).reshape(-1, k, k)
     if mirrored:
         tables, one_item = tables + tables.swapaxes(1, 2), one_item + one_item.swapaxes(1, 2)
-    values = base.compute(tables)
+    common = tables.sum(axis=(-2, -1)) / (2.0 if mirrored else 1.0)
+    values = np.where(common >= LEAST_COMMON, base.compute(tables), np.nan)
     without = base.compute(tables[:, None] - one_item) - values[:, None]
     held = (tables.reshape(-1, k * k) > 0) & np.isfinite(without)
     steps = np.zeros((tables.shape[0], k * k + 1))  # the first place is for items that the pair has not both rated
@@ -229,12 +258,17 @@ def score_ceiling(
     cluster = None if clusters is None else number_clusters(np.asarray(clusters)[kept])[0]
     why = "no human has three items and scores that vary"
 
+    units = units_of(rows, cluster)
+
     def side(at: int) -> Statistic:
-        return Statistic(lambda sums: mean_defined(_correlate_moments(sums[..., at, :, :])), "percentile", why)
+        # The humans who have a correlation at all, the same ones in every resample.
+        held = np.flatnonzero(np.isfinite(_correlate_moments(units.total[at])))
+        return Statistic(lambda sums: mean_defined(_correlate_moments(sums[..., at, held, :])), "percentile", why)
 
     human, against = side(0), side(1)
     gap = Statistic(lambda sums: against.compute(sums) - human.compute(sums), "percentile", why)
-    found = estimate_all(units_of(rows, cluster), {"hh": human, "hj": against, "gap": gap}, sampling or Sampling())
+    made = estimate_all(units, {"hh": human, "hj": against, "gap": gap}, sampling or Sampling())
+    found = {name: _reached(one) for name, one in made.items()}
     return Ceiling("pearson", found["hh"], found["hj"], found["gap"], int(kept.sum()), many, "pairs")
 
 

@@ -40,7 +40,8 @@ def combine_orders(first: ArrayLike, second: ArrayLike, categories: Categories, 
     `strict`: the label if both orders agree, otherwise the tie, or nothing on a scale without one (MT-Bench's
     conservative rule). `drop`: the label if both agree, otherwise nothing. `mean`: the declared label nearest to the
     mean value, the less decided of two equally near. `first`: the first order alone. All but `first` need both orders:
-    an item with one of them says nothing of what the other would have been.
+    a verdict beside an unreadable one says nothing of what the other would have been. Where the other was never asked
+    for, `take_single_orders` comes first.
     """
     one, two = (check_codes(side, len(categories)).astype(np.int64) for side in (first, second))
     if rule == "first":
@@ -58,6 +59,21 @@ def combine_orders(first: ArrayLike, second: ArrayLike, categories: Categories, 
         codes[differ] = categories.tie
         return Combined(codes, rule, reasons, int(differ.sum()))
     return Combined(codes, rule, reasons | _reasons(orders_differ=int(differ.sum())))
+
+
+def take_single_orders(
+    codes: tuple[ArrayLike, ArrayLike], asked: tuple[ArrayLike, ArrayLike]
+) -> tuple[IntArray, IntArray, int]:
+    """Return both orders' codes with an item that was asked in one order only taken as that order has it, and how many.
+
+    Nothing was left unsaid there, so every rule then gives the one verdict there is. An item that was asked in both
+    orders stays as it is, whatever came of it.
+    """
+    one, two = (np.asarray(side, dtype=np.int64) for side in codes)
+    seen_one, seen_two = (np.asarray(side, dtype=np.bool_) for side in asked)
+    filled = np.where(seen_one | ~seen_two, one, two), np.where(seen_two | ~seen_one, two, one)
+    alone = (seen_one != seen_two) & (filled[0] >= 0)
+    return *filled, int(alone.sum())
 
 
 def _reasons(**counts: int) -> dict[str, int]:

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from agreement import pairs, scores
 from agreement.categories import Categories, FloatArray, IntArray, number_clusters
-from agreement.estimate import SKEWED_SHARE, Estimate, undefined
+from agreement.estimate import LEAST_COMMON, SKEWED_SHARE, Estimate, undefined
 from agreement.intervals import Sampling, Statistic, Units, estimate_all, units_of_rows, units_of_table
 
 ONE_CATEGORY = "both raters stay on one label, so chance agreement is certain"
@@ -36,7 +36,7 @@ def pair_statistics(categories: Categories) -> dict[str, Statistic]:
     found = {
         "exact": Statistic(pairs.exact, bounds=share),
         "within_one": Statistic(pairs.within_one, bounds=share),
-        "pabak": Statistic(pairs.pabak, bounds=(-1.0, 1.0)),
+        "pabak": Statistic(pairs.pabak, bounds=(-1.0, 1.0), least=LEAST_COMMON),
         "scott_pi": _chance_corrected(pairs.scott_pi, categories.weights("nominal")),
         "kappa": _chance_corrected(pairs.cohen_kappa, categories.weights("nominal")),
         "kappa_linear": _chance_corrected(pairs.cohen_kappa, categories.weights("linear")),
@@ -59,7 +59,7 @@ def pair_statistics(categories: Categories) -> dict[str, Statistic]:
 
 
 def _chance_corrected(compute: Callable[..., FloatArray], weights: FloatArray) -> Statistic:
-    return Statistic(partial(compute, weights=weights), why=ONE_CATEGORY, bounds=(-np.inf, 1.0))
+    return Statistic(partial(compute, weights=weights), why=ONE_CATEGORY, bounds=(-np.inf, 1.0), least=LEAST_COMMON)
 
 
 def compare(
@@ -70,30 +70,27 @@ def compare(
     clusters: ArrayLike | None = None,
 ) -> Comparison:
     """Return everything about two raters' codes on the same items; with clusters, they are what is resampled."""
-    k = len(categories)
+    return compare_units(units_of_pairs(first, second, len(categories), clusters), categories, sampling)
+
+
+def units_of_pairs(first: ArrayLike, second: ArrayLike, k: int, clusters: ArrayLike | None) -> Units:
+    """Return what is resampled of two raters' codes: the table's cells, or the tables of clusters that have a pair."""
     if clusters is None:
-        return compare_table(pairs.count_pairs(first, second, k), categories, sampling)
+        return units_of_table(pairs.count_pairs(first, second, k))
     cluster, many = number_clusters(clusters)
     tables = pairs.count_pairs_by_cluster(first, second, k, cluster, many)
-    return compare_tables(tables, categories, sampling)
+    tables = tables[tables.sum(axis=(1, 2)) > 0]
+    return units_of_rows(tables, int(tables.sum()), clustered=True)
 
 
 def compare_table(table: ArrayLike, categories: Categories, sampling: Sampling | None = None) -> Comparison:
     """Return everything about two raters' kept table of counts, at a cost that does not depend on the counts."""
-    counts = np.asarray(table, dtype=np.int64)
-    return _compare(counts, units_of_table(counts), categories, sampling or Sampling())
+    return compare_units(units_of_table(table), categories, sampling)
 
 
-def compare_tables(tables: ArrayLike, categories: Categories, sampling: Sampling | None = None) -> Comparison:
-    """Return the same from a table for each cluster (G, K, K); clusters without a pair are left out."""
-    counts = np.asarray(tables, dtype=np.int64)
-    counts = counts[counts.sum(axis=(1, 2)) > 0]
-    total = counts.sum(axis=0)
-    units = units_of_rows(counts, int(total.sum()), clustered=True)
-    return _compare(total, units, categories, sampling or Sampling())
-
-
-def _compare(table: IntArray, units: Units, categories: Categories, sampling: Sampling) -> Comparison:
+def compare_units(units: Units, categories: Categories, sampling: Sampling | None = None) -> Comparison:
+    """Return the same from any units whose sum is the table."""
+    table, drawn = np.rint(units.total).astype(np.int64), sampling or Sampling()
     statistics = pair_statistics(categories)
     values = categories.array
     order = np.argsort(values)  # ranks need rising rows; a scale may be declared from its best label down
@@ -103,14 +100,14 @@ def _compare(table: IntArray, units: Units, categories: Categories, sampling: Sa
     n = int(table.sum())
     if n == 0:
         none = undefined("no item has both verdicts", 0, units.clusters)
-        return Comparison(0, table, dict.fromkeys(statistics, none), (), sampling)
+        return Comparison(0, table, dict.fromkeys(statistics, none), (), drawn)
     top = pairs.top_share(table)
-    found = estimate_all(units, statistics, sampling, top)
+    found = estimate_all(units, statistics, drawn, top)
     for name in ("exact", "three_way", "within_one", "tie_coverage"):
         if name in found and found[name].low is None and units.clusters is None:
-            found[name] = wilson(found[name], sampling.level)
+            found[name] = wilson(found[name], drawn.level)
     found = {name: _flag_constant(name, made, table) for name, made in found.items()}
-    return Comparison(n, table, found, _beware(found, table, top), sampling)
+    return Comparison(n, table, found, _beware(found, table, top), drawn)
 
 
 def _reordered(statistic: Statistic, order: IntArray) -> partial[FloatArray]:
@@ -124,7 +121,7 @@ def _flag_constant(name: str, made: Estimate, table: IntArray) -> Estimate:
     """Say what a formula hides: a constant rater's kappa of 0, and an AC of 1 on a single category."""
     row, column = np.count_nonzero(table.sum(axis=1)), np.count_nonzero(table.sum(axis=0))
     single = np.count_nonzero(table.sum(axis=1) + table.sum(axis=0)) == 1
-    if name in ("ac1", "ac2") and single:
+    if name in ("ac1", "ac2") and single and made.defined:
         return Estimate(
             made.value, n=made.n, clusters=made.clusters, why="single category: 1 by the formula, no interval"
         )

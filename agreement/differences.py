@@ -11,8 +11,9 @@ from scipy.special import bdtr
 
 from agreement.categories import Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.comparison import pair_statistics
-from agreement.estimate import Estimate
+from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling, Statistic, estimate_all, units_of_rows, units_of_table
+from agreement.scores import MOST_NUMBERS, Coefficient, table_statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +54,49 @@ def compare_judges(
     n = int(table.sum())
     units = units_of_table(table) if clusters is None else units_of_rows(counts, n, clustered=True)
 
-    def between(statistic: Statistic) -> Statistic:
-        def compute(tables: FloatArray) -> FloatArray:
-            return np.asarray(statistic.compute(tables.sum(axis=-2)) - statistic.compute(tables.sum(axis=-1)))
-
-        return Statistic(compute, "percentile", statistic.why)
-
-    statistics = {name: between(statistic) for name, statistic in pair_statistics(categories).items()}
+    statistics = {name: _between(statistic) for name, statistic in pair_statistics(categories).items()}
     place = np.arange(k)
     both = int(table[place, place, place].sum())
     first, second = int(table[place, place, :].sum()) - both, int(table[place, :, place].sum()) - both
     return Difference(n, estimate_all(units, statistics, drawn), exact_sign_p(first, second), drawn)
+
+
+def _between(statistic: Statistic) -> Statistic:
+    """Return the second judge's statistic minus the first's, of tables human x first x second."""
+
+    def compute(tables: FloatArray) -> FloatArray:
+        return np.asarray(statistic.compute(tables.sum(axis=-2)) - statistic.compute(tables.sum(axis=-1)))
+
+    return Statistic(compute, "percentile", statistic.why, least=statistic.least)
+
+
+def compare_judge_scores(
+    human: ArrayLike,
+    judges: tuple[ArrayLike, ArrayLike],
+    values: ArrayLike,
+    sampling: Sampling | None = None,
+    clusters: ArrayLike | None = None,
+) -> dict[str, Estimate]:
+    """Return how much better the second judge's scores (of the declared values) correlate with any human scores.
+
+    NaN is missing; items that all three have are counted, and both judges are resampled together.
+    """
+    sides = [np.asarray(side, dtype=np.float64) for side in (human, *judges)]
+    seen = np.isfinite(np.stack(sides)).all(axis=0)
+    rising = np.unique(np.asarray(values, dtype=np.float64))
+    reference, row = np.unique(sides[0][seen], return_inverse=True)
+    one, two = (np.searchsorted(rising, side[seen]) for side in sides[1:])
+    n, shape = int(seen.sum()), (reference.size, rising.size, rising.size)
+    owner, many = number_clusters(np.zeros(n) if clusters is None else np.asarray(clusters)[seen])
+    size = int(np.prod(shape))
+    names: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall")
+    if size * max(many, 1) > MOST_NUMBERS:
+        return dict.fromkeys(names, undefined("too many different scores for an interval here", n))
+    cell = (row.reshape(-1) * rising.size + one) * rising.size + two
+    counts = np.bincount(owner * size + cell, minlength=many * size).reshape(-1, *shape)
+    units = units_of_table(counts.sum(axis=0)) if clusters is None else units_of_rows(counts, n, clustered=True)
+    known = table_statistics(reference, rising)
+    return estimate_all(units, {name: _between(known[name]) for name in names}, sampling or Sampling())
 
 
 def exact_sign_p(one: int, other: int) -> float | None:

@@ -11,6 +11,8 @@ FEW_CLUSTERS = 20
 SKEWED_SHARE = 0.8
 SKEWED_ITEMS = 100
 DEFINED_RESAMPLES = 0.9
+LEAST_COMMON = 2  # items without which agreement beyond chance means nothing: one item has no chance to agree by
+FEW_COMMON = "fewer than two common items"
 
 
 @dataclass(frozen=True, slots=True)

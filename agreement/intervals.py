@@ -18,12 +18,12 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, stdtrit
 
 from agreement.categories import BoolArray, FloatArray, IntArray
-from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, Estimate, list_warnings, undefined
+from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, FEW_COMMON, Estimate, list_warnings, undefined
 
 Method = Literal["bca", "percentile"]
 UNDEFINED_RESAMPLES = "it is defined in only"
 BLOCK = 2_000_000  # numbers held at once while resampling
-MOST_DISTINCT = 10_000  # distinct units beyond which the jackknife says the same as a bootstrap, and far sooner
+MOST_DISTINCT = 10_000  # distinct units, or clusters, beyond which the jackknife says what a bootstrap does, and sooner
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,13 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A function from stacked sums (…, *shape) to numbers (…), and how its interval is made."""
+    """A function from stacked sums (…, *shape) to numbers (…), how its interval is made, and the items it needs."""
 
     compute: Callable[[FloatArray], FloatArray]
     method: Method = "bca"
     why: str = "it is undefined on these verdicts"
     bounds: tuple[float, float] = (-np.inf, np.inf)
+    least: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def _sum_up(units: Units, weights: FloatArray) -> FloatArray:
     return sums
 
 
-def _leave_out(units: Units) -> Iterator[FloatArray]:
+def leave_each_out(units: Units) -> Iterator[FloatArray]:
     """Yield the sums without one unit, for each distinct unit, in blocks."""
     total = units.total.reshape(-1)
     block = max(1, BLOCK // max(total.size, 1))
@@ -183,15 +184,16 @@ def estimate_all(
         return {name: undefined("no item has the verdicts that this needs", 0, units.clusters) for name in statistics}
     values = {name: float(statistic.compute(units.total)) for name, statistic in statistics.items()}
     few = units.clusters is not None and units.clusters < FEW_CLUSTERS
-    direct = few or units.counts.size > MOST_DISTINCT
+    direct = few or max(units.counts.size, units.clusters or 0) > MOST_DISTINCT
     skewed = {name: one for name, one in statistics.items() if direct or one.method == "bca"}
-    jackknife = _evaluate(_leave_out(units), skewed) if skewed else {}
+    jackknife = _evaluate(leave_each_out(units), skewed) if skewed else {}
     replicates = {} if direct else resample(units, statistics, sampling)
     warnings = list_warnings(units.n, units.clusters, top_share)
     answer = {}
     for name, statistic in statistics.items():
-        if not np.isfinite(values[name]):
-            answer[name] = undefined(statistic.why, units.n, units.clusters)
+        if units.n < statistic.least or not np.isfinite(values[name]):
+            why = FEW_COMMON if units.n < statistic.least else statistic.why
+            answer[name] = undefined(why, units.n, units.clusters)
             continue
         if direct:
             made = interval_from_jackknife(values[name], jackknife[name], units.counts, sampling.level)

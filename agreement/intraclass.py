@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from agreement.categories import FloatArray
+from agreement.categories import FloatArray, number_clusters
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling, Statistic, estimate_all, units_of
 from agreement.pairs import divide
@@ -29,11 +29,14 @@ def _two_way(sums: FloatArray, raters: int, averaged: bool) -> FloatArray:
     return divide(item - error, item + (raters - 1.0) * error + divide(raters * (rater - error), n))
 
 
-def intraclass_correlation(scores: ArrayLike, sampling: Sampling | None = None) -> dict[str, Estimate]:
+def intraclass_correlation(
+    scores: ArrayLike, sampling: Sampling | None = None, clusters: ArrayLike | None = None
+) -> dict[str, Estimate]:
     """Return `icc_2_1` (one rater) and `icc_2_k` (their mean) over the items that every rater scored (N x R, NaN)."""
     array = np.asarray(scores, dtype=np.float64)
     names = {"icc_2_1": False, "icc_2_k": True}
-    complete = array[np.isfinite(array).all(axis=1)] if array.shape[1] >= 2 else array[:0]
+    kept = np.isfinite(array).all(axis=1) & (array.shape[1] >= 2)
+    complete = array[kept]
     if complete.shape[0] < 2:
         why = "fewer than two raters" if array.shape[1] < 2 else "fewer than two items scored by every rater"
         return dict.fromkeys(names, undefined(why, complete.shape[0]))
@@ -47,4 +50,5 @@ def intraclass_correlation(scores: ArrayLike, sampling: Sampling | None = None) 
         )
         for name, averaged in names.items()
     }
-    return estimate_all(units_of(rows), statistics, sampling or Sampling())
+    cluster = None if clusters is None else number_clusters(np.asarray(clusters)[kept])[0]
+    return estimate_all(units_of(rows, cluster), statistics, sampling or Sampling())

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from agreement.categories import Categories, FloatArray, IntArray, check_codes
-from agreement.estimate import Estimate, point, undefined
+from agreement.estimate import FEW_COMMON, LEAST_COMMON, Estimate, point, undefined
 from agreement.intervals import (
     Sampling,
     Statistic,
@@ -48,7 +48,7 @@ def count_labels(codes: ArrayLike, k: int) -> IntArray:
     return np.ascontiguousarray(counts[:, 1:]).astype(np.int64)
 
 
-def _units(
+def units_of_counts(
     counts: ArrayLike, least: int, contribute: Callable[[FloatArray], FloatArray], cluster: IntArray | None
 ) -> Units:
     """Return what is resampled: the contributions of items with at least `least` ratings, or of their clusters."""
@@ -102,11 +102,11 @@ def alpha(
     cluster: IntArray | None = None,
 ) -> Estimate:
     """Return Krippendorff's alpha with a percentile interval over items (or clusters), for these raters."""
-    units = _units(counts, 2, coincidences, cluster)
+    units = units_of_counts(counts, 2, coincidences, cluster)
     if units.n == 0:
         return undefined(NO_PAIRS)
     compute = partial(krippendorff, level=level, values=categories.array)
-    statistic = Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0))
+    statistic = Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0), LEAST_COMMON)
     return estimate(units, statistic, sampling or Sampling())
 
 
@@ -144,10 +144,11 @@ def fleiss_kappa(
     everything; `item` gives each remaining item one vote in the observed agreement, `pair` each pair of ratings;
     chance agreement comes from the pooled ratings. With equal numbers of ratings both are Fleiss (1971).
     """
-    units = _units(counts, 2, partial(_fleiss_rows, weights=weights), cluster)
+    units = units_of_counts(counts, 2, partial(_fleiss_rows, weights=weights), cluster)
     if units.n == 0:
         return undefined(NO_PAIRS)
-    statistic = Statistic(partial(_fleiss, weights=weights, kind=kind), "percentile", ONE_CATEGORY, (-np.inf, 1.0))
+    compute = partial(_fleiss, weights=weights, kind=kind)
+    statistic = Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0), LEAST_COMMON)
     return estimate(units, statistic, sampling or Sampling())
 
 
@@ -173,11 +174,12 @@ def describe_raters(
         **{f"alpha_{level}": partial(of_alpha, level=level) for level in levels},
         **{name: partial(of_fleiss, kind=kind) for name, kind in kinds.items()},
     }
-    units = _units(counts, 2, contribute, cluster)
+    units = units_of_counts(counts, 2, contribute, cluster)
     if units.n == 0:
         return dict.fromkeys(computed, undefined(NO_PAIRS))
     statistics = {
-        name: Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0)) for name, compute in computed.items()
+        name: Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0), LEAST_COMMON)
+        for name, compute in computed.items()
     }
     return estimate_all(units, statistics, sampling or Sampling())
 
@@ -205,9 +207,11 @@ def gwet_together(
 ) -> dict[str, Estimate]:
     """Return Gwet's coefficient under each of several weights, all from the same resamples."""
     array = np.asarray(counts)
-    if not (array.sum(axis=1) >= 2).any():
-        return dict.fromkeys(weightings, undefined(NO_PAIRS, int((array.sum(axis=1) > 0).sum())))
-    units = _units(array, 1, partial(_gwet_rows, weightings=list(weightings.values())), cluster)
+    common = int((array.sum(axis=1) >= 2).sum())
+    if common < LEAST_COMMON:
+        why = FEW_COMMON if common else NO_PAIRS
+        return dict.fromkeys(weightings, undefined(why, int((array.sum(axis=1) > 0).sum())))
+    units = units_of_counts(array, 1, partial(_gwet_rows, weightings=list(weightings.values())), cluster)
     if np.count_nonzero(array.sum(axis=0)) == 1:
         why = "single category: 1 by the formula, no interval"
         return dict.fromkeys(weightings, Estimate(1.0, n=units.n, clusters=units.clusters, why=why))
@@ -258,8 +262,8 @@ def compare_every_pair(codes: ArrayLike, weights: FloatArray) -> PairMatrix:
     for first, second in combinations(range(array.shape[1]), 2):
         table = count_pairs(array[:, first], array[:, second], k)
         overlap = int(table.sum())
-        if overlap < 2:
-            none = undefined("fewer than two common items", overlap)
+        if overlap < LEAST_COMMON:
+            none = undefined(FEW_COMMON, overlap)
             pairs.append(RaterPair(first, second, overlap, none, none))
             continue
         kappa = point(float(cohen_kappa(table, weights)), overlap, "both raters stay on one label")

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from agreement import pairs
 from agreement.categories import Categories, FloatArray, check_codes, number_clusters
 from agreement.differences import exact_sign_p
-from agreement.estimate import Estimate, undefined
+from agreement.estimate import LEAST_COMMON, Estimate, undefined
 from agreement.intervals import Sampling, Statistic, estimate, estimate_all, units_of, units_of_rows, units_of_table
 
 
@@ -64,7 +64,9 @@ def swap_statistics(categories: Categories) -> dict[str, Statistic]:
         "consistency": Statistic(pairs.exact, bounds=share),
         "consistency_three_way": Statistic(partial(pairs.weighted_agreement, weights=same_side), bounds=share),
         "kappa": Statistic(
-            partial(pairs.cohen_kappa, weights=categories.weights("nominal")), why="both orders stay on one label"
+            partial(pairs.cohen_kappa, weights=categories.weights("nominal")),
+            why="both orders stay on one label",
+            least=LEAST_COMMON,
         ),
         "order_effect": Statistic(partial(_order_effect, values=categories.array)),
         "fairness": Statistic(partial(_fairness, first=first, second=second), "percentile", "no verdict moved"),

@@ -16,6 +16,7 @@ from scipy.special import ndtri, stdtrit
 
 from agreement.categories import FloatArray, IntArray
 from agreement.estimate import Estimate, list_warnings, undefined
+from agreement.pairs import count_pairs
 
 Selection = Literal["random", "known chances", "judge's doubt"]
 SMALL = 100
@@ -152,7 +153,7 @@ def correct_mean(sample: Sample, selection: Selection = "random", level: float =
     corrected, variance = estimate(weight)
     alone, variance_alone = estimate(0.0)
     gain = variance_alone / variance if np.isfinite(variance) and variance > 0 else None
-    judge_only = _judge_only(sample.judge[judged], level)
+    judge_only = _judge_only(sample.judge[judged], None if sample.cluster is None else sample.cluster[judged], level)
     kish = float(1.0 / (share @ share))
     return PredictionPowered(corrected, alone, judge_only, weight, gain, n, size, selection, kish)
 
@@ -180,11 +181,38 @@ def _refuse(chance: FloatArray | None, selection: Selection, n: int) -> str | No
     return f"{unknown} of {n} labelled items have no chance above 0 and up to 1" if unknown else None
 
 
-def _judge_only(values: FloatArray, level: float) -> Estimate:
-    made = _interval(float(values.mean()), float(values.var(ddof=1) / values.size) if values.size > 1 else np.nan,
-                     values.size - 1, values.size, level)  # fmt: skip
+def _judge_only(values: FloatArray, cluster: IntArray | None, level: float) -> Estimate:
+    middle = float(values.mean())
+    variance, parts = _variance((values - middle) / values.size, cluster)
+    made = _interval(middle, variance, parts - 1, values.size, level)
     warnings = (*made.warnings, "biased: the judge's own mean, not corrected by any human")
-    return Estimate(made.value, made.low, made.high, made.method, made.n, None, made.why, warnings)
+    return replace(made, warnings=warnings)
+
+
+def correct_share(human: IntArray, judge: IntArray, cluster: IntArray | None = None, level: float = 0.95) -> Estimate:
+    """Return Rogan and Gladen's share of label 1 from a judge's codes (0, 1) and people's (-1 where there are none).
+
+    With clusters the error is that of the clusters' sums of what each item adds to the share and to both error rates.
+    """
+    said = int((judge == 1).sum()), int((judge >= 0).sum())
+    table = count_pairs(human, judge, 2)
+    made = rogan_gladen(said, table, level)
+    if cluster is None or made.value is None:
+        return made
+    negatives, positives = table.sum(axis=1)
+    share, specificity, sensitivity = said[0] / said[1], table[0, 0] / negatives, table[1, 1] / positives
+    youden = sensitivity + specificity - 1.0
+    value = (share + specificity - 1.0) / youden
+    yes = (judge == 1).astype(np.float64)
+    adds = (yes - share) / said[1]
+    adds += np.where(human == 0, (1.0 - value) * (1.0 - yes - specificity) / negatives, 0.0)
+    adds -= np.where(human == 1, value * (yes - sensitivity) / positives, 0.0)
+    seen = judge >= 0
+    variance, parts = _variance(adds[seen] / youden, cluster[seen])
+    found = _interval(made.value, variance, parts - 1, said[1], level)
+    low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in (found.low, found.high))
+    method = f"delta over clusters, {found.method}" if found.method else ""
+    return replace(found, low=low, high=high, method=method, clusters=parts, warnings=list_warnings(said[1], parts))
 
 
 def rogan_gladen(positive: tuple[int, int], confusion: ArrayLike, level: float = 0.95) -> Estimate:

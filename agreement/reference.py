@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from agreement.categories import FloatArray
 from agreement.estimate import Estimate
-from agreement.intervals import Sampling, Statistic, estimate_all, units_of_table
+from agreement.intervals import Sampling, Statistic, Units, estimate_all
 from agreement.pairs import divide
 
 Score = Literal["precision", "recall", "f1"]
@@ -31,10 +31,10 @@ def macro_score(tables: ArrayLike, which: Score) -> FloatArray:
     return divide(score.sum(axis=-1), used.sum(axis=-1).astype(np.float64))
 
 
-def score_against_reference(table: ArrayLike, sampling: Sampling | None = None) -> dict[str, Estimate]:
-    """Return macro precision, recall and F1 of a K x K table with intervals."""
+def score_against_reference(units: Units, sampling: Sampling | None = None) -> dict[str, Estimate]:
+    """Return macro precision, recall and F1 with intervals, of units whose sum is a K x K table."""
     scores: tuple[Score, ...] = ("precision", "recall", "f1")
     statistics = {
         f"macro_{name}": Statistic(partial(macro_score, which=name), "percentile", bounds=(0.0, 1.0)) for name in scores
     }
-    return estimate_all(units_of_table(table), statistics, sampling or Sampling())
+    return estimate_all(units, statistics, sampling or Sampling())

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from agreement.categories import Categories, FloatArray, check_codes
-from agreement.estimate import Estimate, list_warnings, undefined
+from agreement.categories import Categories, FloatArray, check_codes, number_clusters
+from agreement.estimate import FEW_COMMON, LEAST_COMMON, Estimate, list_warnings, undefined
 from agreement.intervals import Sampling, interval_from_replicates
 from agreement.many import NO_PAIRS, ONE_CATEGORY, Level, krippendorff
 
@@ -33,15 +33,23 @@ def _coincidences(said: FloatArray, drawn: FloatArray, items: FloatArray) -> Flo
     return np.asarray((counts * weight[:, None]).T @ counts - np.diag(weight @ own))
 
 
-def alpha_two_way(codes: ArrayLike, level: Level, categories: Categories, sampling: Sampling | None = None) -> Estimate:
-    """Return Krippendorff's alpha of N x R codes with an interval over items and raters."""
+def alpha_two_way(
+    codes: ArrayLike,
+    level: Level,
+    categories: Categories,
+    sampling: Sampling | None = None,
+    clusters: ArrayLike | None = None,
+) -> Estimate:
+    """Return Krippendorff's alpha of N x R codes with an interval over items (or their clusters) and raters."""
     array, chosen = check_codes(codes, len(categories)), sampling or Sampling()
-    array = array[(array >= 0).sum(axis=1) >= 2]
+    kept = (array >= 0).sum(axis=1) >= 2
+    array = array[kept]
+    owner, groups = number_clusters(np.arange(array.shape[0]) if clusters is None else np.asarray(clusters)[kept])
     items, raters = array.shape
     if raters < LEAST_RATERS:
         return undefined(f"fewer than {LEAST_RATERS} raters: too few to draw others from", items)
-    if items == 0:
-        return undefined(NO_PAIRS)
+    if items < LEAST_COMMON:
+        return undefined(FEW_COMMON if items else NO_PAIRS, items)
     said = (array[:, :, None] == np.arange(len(categories))).astype(np.float64)
     values = categories.array
     whole = _coincidences(said, np.ones(raters), np.ones(items))
@@ -53,7 +61,10 @@ def alpha_two_way(codes: ArrayLike, level: Level, categories: Categories, sampli
     tables = np.empty((affordable, *whole.shape))
     for index in range(affordable):
         drawn = rng.multinomial(raters, np.full(raters, 1 / raters)).astype(np.float64)
-        tables[index] = _coincidences(said, drawn, rng.multinomial(items, np.full(items, 1 / items)).astype(np.float64))
+        times = rng.multinomial(groups, np.full(groups, 1 / groups)).astype(np.float64)
+        tables[index] = _coincidences(said, drawn, times[owner])
     made = interval_from_replicates(value, krippendorff(tables, level, values), None, chosen.level)
-    method = "percentile over items and raters" if made.method else ""
-    return replace(made, n=items, method=method, warnings=list_warnings(items) + made.warnings)
+    told = None if clusters is None else groups
+    method = f"percentile over {'items' if told is None else 'clusters'} and raters" if made.method else ""
+    warnings = list_warnings(items, told) + made.warnings
+    return replace(made, n=items, clusters=told, method=method, warnings=warnings)

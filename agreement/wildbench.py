@@ -43,44 +43,22 @@ TASK_GROUPS: Mapping[str, str] = MappingProxyType(
 LENGTH_RULES: tuple[float, ...] = (0, 100, 500, 1000, 1500, float("inf"))
 
 
-def reward_values(
-    codes: ArrayLike,
-    lengths: tuple[ArrayLike, ArrayLike] | None,
-    categories: Categories,
-    length_k: float = float("inf"),
-) -> tuple[FloatArray, int]:
-    """Return each verdict's reward for A (NaN is missing) and how many slight wins the length rule made ties.
+def apply_length_rule(
+    codes: ArrayLike, lengths: tuple[ArrayLike, ArrayLike], categories: Categories, length_k: float
+) -> tuple[IntArray, int]:
+    """Return codes under the length rule, and how many became ties; a scale without a tie is left as it is.
 
     A slight win or loss becomes a tie when the winner is longer by more than `length_k` characters; a clear one
     stays. Slight is any preference short of the scale's strongest.
     """
-    array = check_codes(codes, len(categories))
-    values = np.where(array >= 0, categories.array[array], np.nan)
-    if lengths is None or np.isinf(length_k):
-        return values, 0
-    made = _ruled_out(values, lengths, categories, length_k)
-    return np.where(made, 0.0, values), int(made.sum())
-
-
-def _ruled_out(
-    values: FloatArray, lengths: tuple[ArrayLike, ArrayLike], categories: Categories, length_k: float
-) -> BoolArray:
-    """Return which verdicts are slight preferences for a response longer by more than `length_k`."""
-    ahead = np.asarray(lengths[0], dtype=np.float64) - np.asarray(lengths[1], dtype=np.float64)
-    slight = (values != 0) & (np.abs(values) < np.abs(categories.array).max())
-    longer = np.where(values > 0, ahead, -ahead) > length_k
-    return np.asarray(slight & longer & np.isfinite(values))
-
-
-def apply_length_rule(
-    codes: ArrayLike, lengths: tuple[ArrayLike, ArrayLike], categories: Categories, length_k: float
-) -> tuple[IntArray, int]:
-    """Return codes under the length rule, and how many became ties; a scale without a tie is left as it is."""
     array = check_codes(codes, len(categories)).astype(np.int64)
     if categories.tie is None or np.isinf(length_k):
         return array, 0
-    values = np.where(array >= 0, categories.array[array], np.nan)
-    made = _ruled_out(values, lengths, categories, length_k)
+    values = categories.array
+    ahead = np.asarray(lengths[0], dtype=np.float64) - np.asarray(lengths[1], dtype=np.float64)
+    slight = (values != 0) & (np.abs(values) < np.abs(values).max())
+    longer = np.where(values[array] > 0, ahead, -ahead) > length_k
+    made = (array >= 0) & slight[array] & longer
     return np.where(made, categories.tie, array), int(made.sum())
 
 

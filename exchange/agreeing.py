@@ -15,11 +15,13 @@ from agreement.categories import IntArray
 from agreement.intraclass import intraclass_correlation
 from agreement.many import compare_every_pair, count_labels, describe_raters, gwet_together
 from agreement.two_way import alpha_two_way
+from agreement.votes import pool_people
 from exchange.annotators import describe_rater
+from exchange.comparisons import compare_two_judges
 from exchange.cross_scale import check_across_scales
-from exchange.findings import compare_codes, estimates
+from exchange.findings import PEOPLE, compare_codes, describe_votes, estimates
 from exchange.held_out import WHOLE, describe_split
-from exchange.judge_findings import compare_two_judges, describe_judge
+from exchange.judge_findings import describe_judge
 from exchange.model_findings import describe_models
 from exchange.panel import Options, Panel
 from exchange.sentences import list_warnings, tell
@@ -76,6 +78,8 @@ def make_panel(source: Source, options: Options) -> Panel:
     """Return everyone's labels under the rules."""
     if not 0 <= options.epsilon <= 1 or options.resamples < 1 or options.seed < 0:
         raise InputError("epsilon lies between 0 and 1, resamples are at least 1 and a seed is at least 0")
+    if options.length_k is not None and not 0 <= options.length_k < math.inf:
+        raise InputError("the length rule's K is a number of characters, 0 or more; without it there is no rule")
     return Panel(source.ratings, source.protocol.scale, source.protocol.kind, options, source.field_of)
 
 
@@ -103,7 +107,7 @@ def agree_on(source: Source, options: Options, split: dict[str, Any] = WHOLE) ->
         "raters": [describe_rater(panel, place) for place in range(len(panel.ratings.raters))],
         "pairs": list_pairs(panel),
         "groups": {
-            "humans": describe_group(panel, panel.humans),
+            "humans": describe_group(panel, panel.humans) | {"pooled_pairs": pool_votes(panel)},
             "all": describe_group(panel, panel.humans + panel.judges),
         },
         "judges": [describe_judge(panel, judge) for judge in panel.judges],
@@ -149,7 +153,9 @@ def count_flow(panel: Panel) -> dict[str, Any]:
 def list_pairs(panel: Panel) -> list[dict[str, Any]]:
     """Return every two raters' agreement."""
     raters = panel.ratings.raters
-    chosen = list(combinations(range(len(raters)), 2))[:MOST_PAIRS]
+    chosen = list(combinations(range(len(raters)), 2))
+    if len(chosen) > MOST_PAIRS:  # people with judges are what a study is about
+        chosen = sorted(chosen, key=lambda pair: raters[pair[0]].kind == raters[pair[1]].kind)[:MOST_PAIRS]
     found = []
     for one, two in chosen:
         names = raters[one].name, raters[two].name
@@ -157,6 +163,13 @@ def list_pairs(panel: Panel) -> list[dict[str, Any]]:
         pair["kinds"] = [raters[one].kind, raters[two].kind]
         found.append(pair)
     return found
+
+
+def pool_votes(panel: Panel) -> dict[str, Any]:
+    """Return every two people's votes on the same item in one table, which has each pair both ways."""
+    people = panel.codes[:, list(panel.humans)]
+    found = pool_people(people, panel.categories, panel.sampling, panel.cluster)
+    return describe_votes(found, (PEOPLE, PEOPLE), panel.labels)
 
 
 def describe_group(panel: Panel, members: tuple[int, ...]) -> dict[str, Any]:
@@ -175,9 +188,9 @@ def describe_group(panel: Panel, members: tuple[int, ...]) -> dict[str, Any]:
     }
     if panel.kind == "direct":
         scores = np.where(codes >= 0, categories.array[codes], np.nan)
-        value["icc"] = {name: made.as_dict() for name, made in intraclass_correlation(scores, sampling).items()}
+        value["icc"] = estimates(intraclass_correlation(scores, sampling, panel.cluster))
     if panel.options.two_way:
-        value["alpha_two_way"] = alpha_two_way(codes, "ordinal", categories, sampling).as_dict()
+        value["alpha_two_way"] = alpha_two_way(codes, "ordinal", categories, sampling, panel.cluster).as_dict()
     return value
 
 

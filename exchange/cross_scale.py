@@ -44,10 +44,7 @@ def _values(panel: Panel, codes: IntArray) -> FloatArray:
 
 def _people_values(panel: Panel) -> FloatArray:
     """Return the mean value of people's labels on each item."""
-    values = _values(panel, panel.declared[:, list(panel.humans)])
-    seen = np.isfinite(values)
-    many = seen.sum(axis=1)
-    return np.where(many > 0, np.where(seen, values, 0.0).sum(axis=1) / np.maximum(many, 1), np.nan)
+    return panel.people_mean(panel.full.array, panel.declared[:, list(panel.humans)])
 
 
 def _compare(panel: Panel, name: str, values: tuple[FloatArray, FloatArray], sides: list[IntArray]) -> dict[str, Any]:

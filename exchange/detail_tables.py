@@ -12,6 +12,7 @@ def list_detail_tables(value: dict[str, Any]) -> tuple[Table, ...]:
     """Return the tables that look closer."""
     found = (
         tabulate_otherwise(value),
+        tabulate_votes(value),
         tabulate_orders(value),
         tabulate_scores(value),
         tabulate_domains(value),
@@ -51,6 +52,27 @@ def tabulate_otherwise(value: dict[str, Any]) -> Table:
     ]
     named = shares | numbers
     return Table("Judges against the consensus, counted otherwise", ["judge", "n", *(named[key] for key in kept)], rows)
+
+
+def tabulate_votes(value: dict[str, Any]) -> Table:
+    """Return judges and people against every person's vote, all pairs of votes in one table (MT-Bench's S1 and S2)."""
+    shares = {
+        "exact": "agreement",
+        "without_ties": "where neither says tie",
+        "tie_coverage": "share of those votes",
+    }
+    numbers = {"kappa": "kappa", "kappa_quadratic": "quadratic kappa", "ac1": "AC1"}
+    people = ("● people", value["groups"]["humans"]["pooled_pairs"])
+    found = [people, *((f"◆ {judge['name']}", judge["vs_humans"]) for judge in value["judges"])]
+    known = [(name, votes) for name, votes in found if votes["n"]]
+    kept = [key for key in (*shares, *numbers) if known and key in known[0][1]]
+    rows = [
+        [name, str(votes["n"]), str(votes["n_items"]), *(told(votes[key], percent=key in shares) for key in kept)]
+        for name, votes in known
+    ]
+    named = shares | numbers
+    head = ["with people's votes", "pairs of votes", "items", *(named[key] for key in kept)]
+    return Table("Every person's vote counted", head, rows)
 
 
 def tabulate_orders(value: dict[str, Any]) -> Table:
@@ -96,13 +118,13 @@ def tabulate_scores(value: dict[str, Any]) -> Table:
         "rmse": "RMSE",
         "bias": "bias",
     }
-    known = [judge for judge in value["judges"] if value["kind"] == "direct" and judge["vs_consensus"]["n"]]
+    known = [judge for judge in value["judges"] if value["kind"] == "direct" and judge["vs_consensus"]["mae"]["n"]]
     kept = [key for key in keys if known and key in known[0]["vs_consensus"]]
     pooled = ["Spearman within prompts", "Spearman between models", "pairs ordered alike"]
     rows = [
         [
             f"◆ {judge['name']}",
-            str(judge["vs_consensus"]["n"]),
+            str(judge["vs_consensus"]["mae"]["n"]),
             *(told(judge["vs_consensus"][key]) for key in kept),
             told(judge["vs_consensus"]["pooled"]["within_prompts"]),
             told(judge["vs_consensus"]["pooled"]["between_models"]),
@@ -110,7 +132,9 @@ def tabulate_scores(value: dict[str, Any]) -> Table:
         ]
         for judge in known
     ]
-    return Table("Scores of judges against the consensus", ["judge", "n", *(keys[key] for key in kept), *pooled], rows)
+    return Table(
+        "Scores of judges against the mean of people", ["judge", "n", *(keys[key] for key in kept), *pooled], rows
+    )
 
 
 def tabulate_domains(value: dict[str, Any]) -> Table:

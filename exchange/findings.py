@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from agreement.categories import Categories, FloatArray, IntArray
-from agreement.comparison import ONE_CATEGORY, Comparison, compare
+from agreement.categories import FloatArray, IntArray
+from agreement.comparison import ONE_CATEGORY, Comparison, compare, units_of_pairs
 from agreement.estimate import Estimate, undefined
-from agreement.intervals import Sampling
 from agreement.pairs import ChiSquared, describe_confusion, kappa_standard_error
 from agreement.reference import score_against_reference
+from agreement.votes import Votes
 from exchange.panel import Panel
 
+PEOPLE = "humans"
 PAIR_KEYS = (
     "exact",
     "kappa",
@@ -50,12 +51,17 @@ def compare_codes(panel: Panel, first: IntArray, second: IntArray, names: tuple[
     return describe_comparison(*names, found, panel.labels)
 
 
-def describe_table(counts: list[list[int]], categories: Categories, sampling: Sampling) -> dict[str, Any]:
+def describe_votes(found: Votes, names: tuple[str, str], labels: tuple[str, ...]) -> dict[str, Any]:
+    """Return pooled votes: `n` counts pairs of votes, `n_items` (and the estimates' own `n`) the items they are on."""
+    return {**describe_comparison(*names, found.comparison, labels), "n_items": found.items}
+
+
+def describe_table(panel: Panel, reference: IntArray, codes: IntArray) -> dict[str, Any]:
     """Return what is shown of a confusion matrix beside its counts; the rows' rater is the reference."""
-    table = np.asarray(counts, dtype=np.int64)
+    units = units_of_pairs(reference, codes, len(panel.categories), panel.cluster)
+    table = np.rint(units.total).astype(np.int64)
     found = describe_confusion(table)
-    reference = score_against_reference(table, sampling)
-    spread = number(kappa_standard_error(table, categories.weights("nominal")))
+    spread = number(kappa_standard_error(table, panel.categories.weights("nominal")))
     return {
         "row_shares": numbers(found.row_shares),
         "residuals": numbers(found.residuals),
@@ -63,7 +69,7 @@ def describe_table(counts: list[list[int]], categories: Categories, sampling: Sa
         "homogeneity": chi_squared(found.homogeneity),
         "kappa_standard_error": spread,
         "kappa_standard_error_why": ONE_CATEGORY if spread is None else None,
-        **{name: made.as_dict() for name, made in reference.items()},
+        **estimates(score_against_reference(units, panel.sampling)),
     }
 
 

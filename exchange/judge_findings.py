@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from agreement.categories import Categories, FloatArray, IntArray
 from agreement.ceiling import Ceiling, compare_with_ceilings, score_ceiling
 from agreement.combine import joint_agreement
 from agreement.comparison import compare
-from agreement.differences import adjust_p, compare_judges
 from agreement.estimate import Estimate, undefined
 from agreement.length import (
     log_ratio,
@@ -21,20 +19,20 @@ from agreement.length import (
     measure_longer_preferred,
     partial_spearman,
 )
-from agreement.pairs import bound_agreement, count_pairs
-from agreement.pooling import correlate_systems, correlate_within_prompts
+from agreement.pairs import bound_agreement
 from agreement.position import measure_swaps
-from agreement.prediction_powered import PredictionPowered, Sample, correct_mean, rogan_gladen
-from agreement.ranking_accuracy import measure_ranking_accuracy
+from agreement.prediction_powered import PredictionPowered, Sample, correct_mean, correct_share
+from agreement.votes import pool_with_judge
 from exchange.annotators import count_later_labels, describe_position
-from exchange.findings import compare_codes, describe_table, estimates, none_of
+from exchange.findings import PEOPLE, compare_codes, describe_table, describe_votes, estimates, none_of
 from exchange.panel import BLANK_COUNTS, Panel
 from exchange.policies import list_policies
+from exchange.score_findings import compare_judge_scores, people_and_judge
 from storage.ratings import STATUSES
 
 MOST_DOMAINS = 20
 UNTAGGED = "no tag"
-ONE_ORDER = "the judge was asked in one order only"
+ONE_ORDER = "the judge was asked about every item in one order only"
 NO_HUMANS = "no person has given a verdict"
 PAIRED = "the mean of half the difference between the two orders, on items that have both"
 FEW_IN_DOMAIN = f"no person has {LEAST_ITEMS} items of it in common with the judge and another person"
@@ -51,20 +49,21 @@ def describe_judge(panel: Panel, judge: int) -> dict[str, Any]:
         else {"a": "consensus", "b": name, **none_of(NO_HUMANS)}
     )
     if against["n"]:
-        against["table"] = describe_table(against["confusion"], panel.categories, panel.sampling)
+        against["table"] = describe_table(panel, consensus, codes)
     ceilings = measure_ceilings(panel, judge)
     headline = ceilings[headline_statistic(panel)]
     swap = describe_swaps(panel, judge)
     length = describe_length(panel, judge)
     position = describe_position(panel, judge) if panel.kind == "pairwise" else None
     if panel.kind == "direct":
-        against["ranking_accuracy"] = describe_ranking(panel, judge)
-        against["pooled"] = describe_pooling(panel, judge)
+        scored = compare_judge_scores(panel, judge)
+        against = against | scored if panel.humans else scored | against
     return {
         "name": name,
-        "orders": "both" if panel.has_both_orders(judge) else "one",
+        "orders": panel.orders_asked(judge),
         "statistic": headline.statistic,
         "vs_consensus": against,
+        "vs_humans": compare_with_votes(panel, judge),
         "leave_one_out": _named(headline, headline.human_judge),
         "human_ceiling": _named(headline, headline.human_human),
         "gap": _named(headline, headline.gap),
@@ -78,8 +77,34 @@ def describe_judge(panel: Panel, judge: int) -> dict[str, Any]:
         "alt_test": describe_alt_test(panel, judge),
         "corrected_win_rate": describe_corrected(panel, judge),
         "left_out": describe_left_out(panel, judge, against),
-        "combined": {"rule": panel.combined[judge].rule, "made_ties": panel.combined[judge].made_ties},
+        "combined": describe_combined(panel, judge),
         "policies": list_policies(panel, judge),
+    }
+
+
+def compare_with_votes(panel: Panel, judge: int) -> dict[str, Any]:
+    """Return every person's vote with the judge's in one table, on all items that a person has labelled."""
+    name = panel.ratings.raters[judge].name
+    if not panel.humans:
+        return {"a": PEOPLE, "b": name, **none_of(NO_HUMANS), "n_items": 0}
+    people, codes = panel.codes[:, list(panel.humans)], panel.codes[:, judge]
+    found = pool_with_judge(people, codes, panel.categories, panel.sampling, panel.cluster)
+    return describe_votes(found, (PEOPLE, name), panel.labels)
+
+
+def describe_combined(panel: Panel, judge: int) -> dict[str, Any]:
+    """Return what became of a judge's two orders, in numbers of items.
+
+    `made_ties` are those whose orders differ, `one_order_only` those taken as the one order has them, and
+    `ruled_by_length` those with an order that the length rule changed.
+    """
+    made, limit = panel.combined[judge], panel.options.length_k
+    changed = [ruled != raw for ruled, raw in zip(panel.ruled_orders(judge, limit), panel.orders[judge], strict=True)]
+    return {
+        "rule": made.rule,
+        "made_ties": made.made_ties,
+        "one_order_only": panel.sides(judge)[2],
+        "ruled_by_length": int((changed[0] | changed[1]).sum()),
     }
 
 
@@ -119,7 +144,7 @@ def _ceiling_json(found: Ceiling) -> dict[str, Any]:
 
 def describe_swaps(panel: Panel, judge: int) -> dict[str, Any]:
     """Return what changes when the sides change, and what each order alone would have said."""
-    first, second = (panel.coarse(side) for side in panel.orders[judge])
+    first, second = (panel.coarse(side) for side in panel.ruled_orders(judge, panel.options.length_k))
     consensus = panel.consensus[0]
     found = measure_swaps(first, second, panel.categories, panel.sampling, panel.cluster)
     known = found.estimates if found.n else {name: undefined(ONE_ORDER) for name in found.estimates}
@@ -149,7 +174,7 @@ def describe_length(panel: Panel, judge: int) -> dict[str, Any]:
     """Return how far length alone explains the judge, always beside what it explains of the people."""
     codes, consensus = panel.codes[:, judge], panel.consensus[0]
     if panel.kind == "direct":
-        return _describe_score_length(panel, codes, consensus)
+        return _describe_score_length(panel, judge)
     delta = log_ratio(*panel.lengths)
     raters = codes, consensus if panel.humans else None
     found = measure_longer_preferred(raters, delta, panel.categories, panel.sampling, panel.cluster)
@@ -167,10 +192,9 @@ def describe_length(panel: Panel, judge: int) -> dict[str, Any]:
     }
 
 
-def _describe_score_length(panel: Panel, codes: IntArray, consensus: IntArray) -> dict[str, Any]:
-    values = panel.categories.array
-    scores = [np.where(side >= 0, values[side], np.nan) for side in (codes, consensus)]
-    partial = partial_spearman(scores[0], panel.lengths[0], scores[1], panel.sampling, panel.cluster)
+def _describe_score_length(panel: Panel, judge: int) -> dict[str, Any]:
+    human, model = people_and_judge(panel, judge)
+    partial = partial_spearman(model, panel.lengths[0], human, panel.sampling, panel.cluster)
     none = undefined(NO_PAIR).as_dict()
     return {"judge": none, "human": none, "difference": none, "preference": partial.as_dict(), "baseline": none}
 
@@ -186,28 +210,6 @@ def _length_baseline(panel: Panel, delta: FloatArray, consensus: IntArray) -> di
     found = compare(pair[0], pair[1], two, panel.sampling, panel.cluster)
     made = found.estimates["exact"] if panel.humans else undefined(NO_HUMANS)
     return made.as_dict()
-
-
-def describe_ranking(panel: Panel, judge: int) -> dict[str, Any]:
-    """Return whether the judge orders the answers to a question as people do (acc_eq), ties calibrated."""
-    sides = [outcome_values(panel, side) for side in (panel.consensus[0], panel.codes[:, judge])]
-    found = measure_ranking_accuracy(sides[0], sides[1], panel.ratings.facts.question.codes, panel.sampling)
-    return {**found.accuracy.as_dict(), "threshold": found.threshold, "pairs": found.pairs}
-
-
-def describe_pooling(panel: Panel, judge: int) -> dict[str, Any]:
-    """Return the correlation with the consensus within prompts and between models: other questions than over items."""
-    human, model = (outcome_values(panel, side) for side in (panel.consensus[0], panel.codes[:, judge]))
-    facts = panel.ratings.facts
-    within = correlate_within_prompts(human, model, facts.question.codes, "spearman", panel.sampling)
-    named = facts.model_a.codes >= 0
-    sides = tuple(np.where(named, side, np.nan) for side in (human, model))
-    systems = correlate_systems((sides[0], sides[1]), facts.model_a.codes, "spearman", panel.sampling, panel.cluster)
-    return {
-        "within_prompts": {**within.estimate.as_dict(), "prompts": within.prompts, "left_out": within.left_out},
-        "between_models": systems.as_dict(),
-        "coefficient": "spearman",
-    }
 
 
 def describe_alt_test(panel: Panel, judge: int) -> dict[str, Any]:
@@ -260,9 +262,8 @@ def _domains(panel: Panel) -> NDArray[np.str_] | None:
 
 def describe_corrected(panel: Panel, judge: int) -> dict[str, Any]:
     """Return A's win rate (or the mean score) over all items: people's where there are any, the judge's corrected."""
-    sides = [outcome_values(panel, side) for side in (panel.consensus[0], panel.codes[:, judge])]
     what = "mean score" if panel.kind == "direct" else "win rate of response A"
-    value = {**correct(panel, sides[0], sides[1]), "of": what}
+    value = {**correct(panel, *people_and_judge(panel, judge), panel.cluster), "of": what}
     if len(panel.categories) == 2:
         value["rogan_gladen"] = _rogan_gladen(panel, judge)
     return value
@@ -272,14 +273,12 @@ def _rogan_gladen(panel: Panel, judge: int) -> dict[str, Any]:
     """Return the true share of the upper of two labels, from how often the judge gives it and how often it errs."""
     if panel.selection != "random":
         return undefined("it needs a random sample of labelled items").as_dict()
-    codes = panel.codes[:, judge]
-    said = int((codes == 1).sum()), int((codes >= 0).sum())
-    return rogan_gladen(said, count_pairs(panel.consensus[0], codes, 2)).as_dict()
+    return correct_share(panel.consensus[0], panel.codes[:, judge], panel.cluster).as_dict()
 
 
-def correct(panel: Panel, human: FloatArray, judge: FloatArray) -> dict[str, Any]:
+def correct(panel: Panel, human: FloatArray, judge: FloatArray, cluster: IntArray | None) -> dict[str, Any]:
     """Return people's mean of a value on every item, sharpened by the judge's, under the study's way of choosing."""
-    return corrected_json(correct_mean(Sample(human, judge, panel.chance, panel.cluster), panel.selection))
+    return corrected_json(correct_mean(Sample(human, judge, panel.chance, cluster), panel.selection))
 
 
 def corrected_json(found: PredictionPowered) -> dict[str, Any]:
@@ -296,13 +295,6 @@ def corrected_json(found: PredictionPowered) -> dict[str, Any]:
         "effective": found.effective,
         "assumption": found.assumption,
     }
-
-
-def outcome_values(panel: Panel, codes: IntArray) -> FloatArray:
-    """Return what a label is worth: A's share of a win, or the score; NaN is missing."""
-    values = panel.categories.array
-    worth = values if panel.kind == "direct" else (1.0 + np.sign(values)) / 2.0
-    return np.where(codes >= 0, worth[codes], np.nan)
 
 
 def describe_left_out(panel: Panel, judge: int, against: dict[str, Any]) -> dict[str, Any]:
@@ -323,18 +315,3 @@ def describe_left_out(panel: Panel, judge: int, against: dict[str, Any]) -> dict
         "later_label": count_later_labels(panel, judge),
         "by_rule": dict(panel.combined[judge].left_out),
     }
-
-
-def compare_two_judges(panel: Panel) -> list[dict[str, Any]]:
-    """Return every two judges against the same people on the same items: differences, second minus first."""
-    found = []
-    for one, two in combinations(panel.judges, 2):
-        sides = panel.codes[:, one], panel.codes[:, two]
-        made = compare_judges(panel.consensus[0], sides, panel.categories, panel.sampling, panel.cluster)
-        names = panel.ratings.raters[one].name, panel.ratings.raters[two].name
-        known = {name: made.estimates[name] for name in ("exact", "kappa", "kappa_quadratic", "ac1")}
-        found.append({"a": names[0], "b": names[1], "n": made.n, **estimates(known), "mcnemar_p": made.mcnemar_p})
-    tested = [entry for entry in found if entry["mcnemar_p"] is not None]
-    for entry, q in zip(tested, adjust_p([entry["mcnemar_p"] for entry in tested]), strict=True):
-        entry["q"] = float(q)
-    return found

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from agreement.bradley_terry import BradleyTerry, Games, correlate_rankings, fit_models, rank_models
 from agreement.categories import BoolArray, FloatArray, IntArray
+from agreement.combine import Levels, collapse_codes
 from agreement.davidson import fit_davidson
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling
@@ -20,7 +23,6 @@ from agreement.wildbench import (
     average_groups,
     estimate_mean,
     find_tasks,
-    reward_values,
     wb_score,
 )
 from exchange.findings import number, numbers
@@ -36,36 +38,28 @@ MOST_BASELINES = 20
 
 @dataclass(frozen=True, eq=False)
 class Voice:
-    """Who speaks of the models: labels on the declared scale, and those that rewards are read from.
+    """Who speaks of the models, on every item; NaN is missing.
 
-    Rewards come from the labels before any length rule; of a judge's two orders under the rule `mean` from both.
+    `results` are 1 where A's side is preferred, -1 where B's is, and of several people their mean; `decided` are those
+    of their consensus. `rewards` (or scores) come from the labels under a length rule, which is for judges and leaves
+    people's as they are; of a judge's two orders under the rule `mean` they come from both.
     """
 
-    codes: IntArray
-    unruled: tuple[IntArray, ...]
-
-    def rewards(self, panel: Panel, length_k: float | None) -> FloatArray:
-        """Return the reward (or score) of response A on every item under a length rule; NaN is missing."""
-        limit = float("inf") if length_k is None else length_k
-        values = [reward_values(codes, panel.lengths, panel.full, limit)[0] for codes in self.unruled]
-        return np.asarray(sum(values) / len(values))
-
-    def wins(self, panel: Panel) -> FloatArray:
-        """Return 1 where A's side is preferred, -1 where B's is, under the rules in force; NaN is missing."""
-        limit = float("inf") if panel.options.length_k is None else panel.options.length_k
-        return np.sign(reward_values(self.codes, panel.lengths, panel.full, limit)[0])
+    results: FloatArray
+    decided: FloatArray
+    rewards: Callable[[float | None], FloatArray]
+    ruled: bool = True
 
 
 def describe_models(panel: Panel) -> dict[str, Any]:
-    """Return `models` and `ranking`: by the people's consensus, or by the first judge where there are no people."""
+    """Return `models` and `ranking`: by the people together, or by the first judge where there are no people."""
     names = _model_names(panel)
     voices = _voices(panel)
     if not names or not voices:
         return {"models": [], "ranking": None}
     sides = _sides(panel, names)
-    sources = {source: voice.codes for source, voice in voices.items()}
-    rankings = {source: _rank(panel, sides, codes, len(names)) for source, codes in sources.items()}
-    main = next(iter(sources))
+    rankings = {source: _rank(panel, sides, voice.results, len(names)) for source, voice in voices.items()}
+    main = next(iter(voices))
     models = []
     for place, name in enumerate(names):
         part = Part(place, names, sides)
@@ -75,7 +69,7 @@ def describe_models(panel: Panel) -> dict[str, Any]:
         }
         models.append({"name": name, "source": main, **by[main], "by": by})
     told = {source: _ranking_json(found, names) for source, found in rankings.items()}
-    return {"models": models, "ranking": {"source": main, **told[main], "by": told, **_alike(panel, sides, sources)}}
+    return {"models": models, "ranking": {"source": main, **told[main], "by": told, **_alike(panel, sides, voices)}}
 
 
 def _model_names(panel: Panel) -> list[str]:
@@ -98,13 +92,41 @@ def _voices(panel: Panel) -> dict[str, Voice]:
     """Return who speaks of the models: the people together, then each judge."""
     found: dict[str, Voice] = {}
     if panel.humans:
-        people = panel.agree_on(panel.declared[:, list(panel.humans)], panel.full)[0]
-        found["humans"] = Voice(people, (people,))
+        found["humans"] = _people(panel)
     for judge in panel.judges:
-        both = panel.combined[judge].rule == "mean"
-        unruled = panel.orders[judge] if both else (panel.combine(judge, panel.options.combine).codes,)
-        found[panel.ratings.raters[judge].name] = Voice(panel.declared[:, judge], unruled)
+        found[panel.ratings.raters[judge].name] = _judge(panel, judge)
     return found
+
+
+def _people(panel: Panel) -> Voice:
+    """Return what an item's people say on average: every labelled item counts, whether or not they agree."""
+    codes, values = panel.declared[:, list(panel.humans)], panel.full.array
+    agreed = panel.agree_on(codes, panel.full)[0]
+    decided = np.where(agreed >= 0, np.sign(values[agreed]), np.nan)
+    means = panel.people_mean(values, codes)
+    return Voice(panel.people_mean(np.sign(values), codes), decided, lambda _: means, ruled=False)
+
+
+def _judge(panel: Panel, judge: int) -> Voice:
+    rule, values = panel.options.combine, panel.full.array
+    both = panel.combined[judge].rule == "mean"
+
+    def worth(codes: IntArray) -> FloatArray:
+        return np.where(codes >= 0, values[codes], np.nan)
+
+    @cache
+    def rewards(length_k: float | None) -> FloatArray:
+        if both:
+            first, second, _ = panel.sides(judge, length_k)
+            return np.asarray((worth(first) + worth(second)) / 2.0)
+        return worth(panel.combine(judge, rule, length_k).codes)
+
+    # Who wins is told by sides: on coarser levels two strengths of one side agree, and a tie is half a win.
+    levels: Levels = "full" if panel.options.levels == "full" else "3"
+    codes = panel.combine(judge, rule, panel.options.length_k, levels).codes
+    signs = collapse_codes(np.zeros(0, dtype=np.int64), panel.full, levels)[1].signs()
+    results = np.where(codes >= 0, signs[codes], np.nan)
+    return Voice(results, results, rewards)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +158,8 @@ class Part:
 
 
 def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | str) -> dict[str, Any]:
-    values = part.own(panel, voice.rewards(panel, panel.options.length_k))
-    mean = estimate_mean(values, panel.sampling, panel.cluster)
+    values = part.own(panel, voice.rewards(panel.options.length_k))
+    mean = estimate_mean(values, panel.sampling, panel.prompts)
     tasks = _by_task(panel, values)
     if panel.kind == "direct":
         none = undefined(NO_PAIR).as_dict()
@@ -149,15 +171,15 @@ def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | st
             "wb_score": _wb_score(panel, values),
             "tasks": tasks,
         }
-    wins = (1.0 + part.own(panel, voice.wins(panel))) / 2.0
-    every = float(np.nansum(values)) / int(part.played.sum()) if part.played.any() else None
+    wins = (1.0 + part.own(panel, voice.results)) / 2.0
+    every = float(np.nansum(values)) / int(part.played.sum()) if mean.n else None
     delta = log_ratio(*panel.lengths)
     delta = np.where(part.sides[0] == part.place, delta, -delta)
     return {
         "n": mean.n,
         "wb_reward": {**mean.as_dict(), "over_all_items": every, **_without_empty(panel, part, values)},
-        "win_rate": estimate_mean(wins, panel.sampling, panel.cluster).as_dict(),
-        "length_controlled_win_rate": length_controlled_win_rate(wins, delta, panel.cluster).as_dict(),
+        "win_rate": estimate_mean(wins, panel.sampling, panel.prompts).as_dict(),
+        "length_controlled_win_rate": length_controlled_win_rate(wins, delta, panel.prompts).as_dict(),
         "bradley_terry": _strength(ranking, part.place),
         "tasks": tasks,
         "length_curve": _length_curve(panel, part, voice),
@@ -168,7 +190,7 @@ def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | st
 def _wb_score(panel: Panel, values: FloatArray) -> dict[str, Any]:
     ends = panel.full.array.min(), panel.full.array.max()
     made = (
-        wb_score(values, panel.sampling, panel.cluster)
+        wb_score(values, panel.sampling, panel.prompts)
         if ends == (1, 10)
         else undefined("WB-Score is of scores from 1 to 10")
     )
@@ -184,7 +206,7 @@ def _by_task(panel: Panel, values: FloatArray) -> dict[str, Any]:
         return {"groups": {}, "macro": undefined(why).as_dict(), "left_out": int(np.isfinite(values).sum())}
     member = np.vstack([known, np.zeros_like(known[:1])])[tags.codes]
     weights = np.array(list(GROUP_WEIGHTS.values()))
-    found = average_groups(values, member, weights, panel.sampling, panel.cluster)
+    found = average_groups(values, member, weights, panel.sampling, panel.prompts)
     outside = np.isfinite(values) & ~member.any(axis=1)
     return {
         "groups": {name: made.as_dict() for name, made in zip(GROUP_WEIGHTS, found.groups, strict=True)},
@@ -195,12 +217,12 @@ def _by_task(panel: Panel, values: FloatArray) -> dict[str, Any]:
 
 def _length_curve(panel: Panel, part: Part, voice: Voice) -> list[dict[str, Any]]:
     """Return WB-Reward under every usual length rule, on scales that know a slight preference and a tie."""
-    if panel.full.tie is None or len(panel.full) <= 3:
+    if not voice.ruled or panel.full.tie is None or len(panel.full) <= 3:
         return []
     curve = []
     for limit in LENGTH_RULES:
-        values = part.own(panel, voice.rewards(panel, limit))
-        made = estimate_mean(values, panel.sampling, panel.cluster).as_dict()
+        values = part.own(panel, voice.rewards(limit))
+        made = estimate_mean(values, panel.sampling, panel.prompts).as_dict()
         curve.append({"length_k": limit if np.isfinite(limit) else None, **made})
     return curve
 
@@ -211,7 +233,7 @@ def _baselines(panel: Panel, part: Part, values: FloatArray) -> dict[str, Any]:
     if np.count_nonzero(met >= 0) > MOST_BASELINES:
         why = f"more than {MOST_BASELINES} models were met"
         return {"against": {}, "mix": undefined(why).as_dict()}
-    against, mix = average_baselines(values, part.opponent, panel.sampling, panel.cluster)
+    against, mix = average_baselines(values, part.opponent, panel.sampling, panel.prompts)
     return {"against": {part.names[at]: made.as_dict() for at, made in against.items()}, "mix": mix.as_dict()}
 
 
@@ -220,37 +242,37 @@ def _without_empty(panel: Panel, part: Part, values: FloatArray) -> dict[str, An
     empty = part.played & ((panel.lengths[0] == 0) | (panel.lengths[1] == 0))
     if not empty.any():
         return {"empty_responses": 0}
-    rest = estimate_mean(np.where(empty, np.nan, values), panel.sampling, panel.cluster)
+    rest = estimate_mean(np.where(empty, np.nan, values), panel.sampling, panel.prompts)
     return {"empty_responses": int(empty.sum()), "without_empty": rest.as_dict()}
 
 
 def _strength(ranking: BradleyTerry | str, place: int) -> dict[str, Any]:
     if isinstance(ranking, str):
         return undefined(ranking).as_dict()
-    rank = ranking.ranks[place]
-    elo = ranking.elo()[place]
-    return {**ranking.strengths[place].as_dict(), "rank": None if rank is None else list(rank), "elo": elo.as_dict()}
+    rank, strength = ranking.ranks[place], ranking.strengths[place]
+    value = {**strength.as_dict(), "rank": None if rank is None else list(rank), "elo": ranking.elo()[place].as_dict()}
+    return value if rank is not None else value | {"rank_why": strength.why or ranking.why_no_ranks}
 
 
-def _games(sides: tuple[IntArray, IntArray], codes: IntArray, panel: Panel, models: int) -> tuple[Games, IntArray]:
-    values = np.where(codes >= 0, (1.0 + np.sign(panel.full.array[codes])) / 2.0, np.nan)
+def _games(sides: tuple[IntArray, IntArray], results: FloatArray, models: int) -> tuple[Games, IntArray]:
+    values = (1.0 + results) / 2.0
     kept = np.flatnonzero((sides[0] >= 0) & (sides[1] >= 0) & (sides[0] != sides[1]) & np.isfinite(values))
     return Games(sides[0][kept], sides[1][kept], values[kept], models), kept
 
 
-def _rank(panel: Panel, sides: tuple[IntArray, IntArray], codes: IntArray, models: int) -> BradleyTerry | str:
+def _rank(panel: Panel, sides: tuple[IntArray, IntArray], results: FloatArray, models: int) -> BradleyTerry | str:
     """Return the models' strengths, or why there can be none."""
     if panel.kind == "direct":
         return NO_PAIR
     if models < 2:
         return "only one model is named"
-    games, kept = _games(sides, codes, panel, models)
+    games, kept = _games(sides, results, models)
     if kept.size == 0:
         return "no two models met on an item with a verdict"
     if models > MOST_RANKED:
         return fit_models(games, UNSURE)
     sampling = Sampling(min(panel.options.resamples, RANK_RESAMPLES), panel.options.seed)
-    cluster = None if panel.cluster is None else panel.cluster[kept]
+    cluster = None if panel.prompts is None else panel.prompts[kept]
     return rank_models(games, 0.0, sampling, cluster)
 
 
@@ -272,28 +294,29 @@ def _corrected(panel: Panel, part: Part, voices: dict[str, Voice], source: str) 
     if source == "humans" or "humans" not in voices:
         return {}
     both = voices["humans"], voices[source]
-    people, model = (part.own(panel, voice.rewards(panel, panel.options.length_k)) for voice in both)
+    people, model = (part.own(panel, voice.rewards(panel.options.length_k)) for voice in both)
     if panel.kind == "direct":
-        return {"corrected_win_rate": correct(panel, people, model)}
-    wins = [(1.0 + part.own(panel, voice.wins(panel))) / 2.0 for voice in both]
+        return {"corrected_win_rate": correct(panel, people, model, panel.prompts)}
+    wins = [(1.0 + part.own(panel, voice.results)) / 2.0 for voice in both]
     return {
-        "corrected_win_rate": correct(panel, wins[0], wins[1]),
-        "corrected_wb_reward": correct(panel, people, model),
+        "corrected_win_rate": correct(panel, wins[0], wins[1], panel.prompts),
+        "corrected_wb_reward": correct(panel, people, model, panel.prompts),
     }
 
 
-def _alike(panel: Panel, sides: tuple[IntArray, IntArray], sources: dict[str, IntArray]) -> dict[str, Any]:
+def _alike(panel: Panel, sides: tuple[IntArray, IntArray], voices: dict[str, Voice]) -> dict[str, Any]:
     """Return how far each judge ranks the models as people do, and the strengths when ties are a third outcome."""
     models = len(_model_names(panel))
     if panel.kind == "direct":
         return {"agreement": {}, "davidson": None}
-    main, kept = _games(sides, next(iter(sources.values())), panel, models)
-    fitted = fit_davidson(main)
+    main = next(iter(voices.values()))
+    fitted = fit_davidson(_games(sides, main.decided, models)[0])
     davidson = {"strengths": [number(one) for one in fitted.strengths], "nu": number(fitted.nu), "why": fitted.why}
     agreement: dict[str, Any] = {}
-    if "humans" in sources:
-        for name, codes in list(sources.items())[1:]:
-            agreement[name] = _rank_alike(panel, (main, kept), _games(sides, codes, panel, models)).as_dict()
+    if "humans" in voices:
+        people = _games(sides, main.results, models)
+        for name, voice in list(voices.items())[1:]:
+            agreement[name] = _rank_alike(panel, people, _games(sides, voice.results, models)).as_dict()
     return {"agreement": agreement, "davidson": davidson}
 
 
@@ -305,7 +328,7 @@ def _rank_alike(panel: Panel, people: tuple[Games, IntArray], judge: tuple[Games
         return undefined("too many models and items for an interval here")
     if not people[1].size or not judge[1].size:
         return undefined("no two models that met have verdicts of both")
-    owner = np.arange(panel.size) if panel.cluster is None else panel.cluster
+    owner = np.arange(panel.size) if panel.prompts is None else panel.prompts
     sampling = Sampling(min(panel.options.resamples, RANK_RESAMPLES), panel.options.seed)
     clusters = owner[people[1]], owner[judge[1]]
     return correlate_rankings((people[0], judge[0]), "spearman", clusters, 0.0, sampling)

@@ -24,10 +24,16 @@ def length_rule(limit: float | None) -> str:
     return "no rule" if limit is None else f"K = {limit:g}"
 
 
+def rule_in_force(value: dict[str, Any]) -> float | None:
+    """Return the length rule that the models' numbers follow: people's verdicts follow none."""
+    limit: float | None = value["options"]["length_k"]
+    return None if source_of(value) == "people" else limit
+
+
 def tabulate_tasks(value: dict[str, Any]) -> Table:
     """Return each model's mean in WildBench's task groups and their weighted macro average."""
     what = "WB-Reward" if value["kind"] == "pairwise" else "mean score"
-    limit = value["options"]["length_k"]
+    limit = rule_in_force(value)
     ruled = f", {length_rule(limit)}" if limit is not None and value["kind"] == "pairwise" else ""
     known = [model for model in value["models"] if model["tasks"]["groups"]]
     groups = list(known[0]["tasks"]["groups"]) if known else []
@@ -48,11 +54,21 @@ def _with_count(made: dict[str, Any]) -> Told:
     return shown if made["value"] is None else Told(f"{shown} (n {made['n']})", shown.why)
 
 
+def list_curves(value: dict[str, Any]) -> list[tuple[str, str, list[dict[str, Any]]]]:
+    """Return judge, model and WB-Reward under each length rule: the rule is for judges, never for people."""
+    found = [
+        (judge["name"], model["name"], model["by"][judge["name"]].get("length_curve"))
+        for judge in value["judges"]
+        for model in value["models"]
+    ]
+    return [curve for curve in found if curve[2]]
+
+
 def _curve(value: dict[str, Any]) -> Table:
-    known = [model for model in value["models"] if model.get("length_curve")]
-    rules = [length_rule(point["length_k"]) for point in known[0]["length_curve"]] if known else []
-    rows = [[model["name"], *(told(point) for point in model["length_curve"])] for model in known]
-    return Table(f"WB-Reward by length rule, by {source_of(value)}", ["model", *rules], rows)
+    known = list_curves(value)
+    rules = [length_rule(point["length_k"]) for point in known[0][2]] if known else []
+    rows = [[f"◆ {judge}", model, *(told(point) for point in curve)] for judge, model, curve in known]
+    return Table("WB-Reward by length rule", ["judge", "model", *rules], rows)
 
 
 def _baselines(value: dict[str, Any]) -> Table:
@@ -90,7 +106,8 @@ def _strengths(value: dict[str, Any]) -> Table:
     rows = []
     for model in value["models"]:
         strength = model["bradley_terry"]
-        rank = Told("–", strength.get("why", "undefined")) if not strength.get("rank") else _between(strength["rank"])
+        why = strength.get("rank_why") or strength.get("why", "undefined")
+        rank = _between(strength["rank"]) if strength.get("rank") else Told("–", why)
         score = model.get("mean_score")
         reward = told(score) if score else told(model["wb_reward"])
         rows.append(

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from agreement.categories import MISSING, Categories, FloatArray, IntArray
-from agreement.combine import Combined, Levels, Rule, collapse_codes, combine_orders, take_majority
+from agreement.categories import MISSING, BoolArray, Categories, FloatArray, IntArray
+from agreement.combine import (
+    Combined,
+    Levels,
+    Rule,
+    collapse_codes,
+    combine_orders,
+    take_majority,
+    take_single_orders,
+)
 from agreement.dawid_skene import find_consensus
 from agreement.intervals import Sampling
 from agreement.prediction_powered import Selection
@@ -132,43 +140,81 @@ class Panel:
         """Return each judge's labels in order AB and in order BA."""
         return {judge: (self.first_labels(judge, 0), self.first_labels(judge, 1)) for judge in self.judges}
 
-    def has_both_orders(self, judge: int) -> bool:
-        """Return whether a judge was asked in both orders."""
-        shown = np.maximum(self.ratings.order[self.rows[judge]], 0)
-        return bool(shown.size and shown.min() != shown.max())
+    @cached_property
+    def asked(self) -> dict[int, tuple[BoolArray, BoolArray]]:
+        """Return which items each judge was asked about in order AB and in order BA, whatever came of it."""
+        answer = {}
+        for judge in self.judges:
+            rows = self.rows[judge]
+            found = np.zeros((2, self.size), dtype=np.bool_)
+            found[np.maximum(self.ratings.order[rows], 0), self.ratings.item[rows]] = True
+            answer[judge] = found[0], found[1]
+        return answer
 
-    def combine(self, judge: int, rule: Rule, length_k: float | None = None) -> Combined:
-        """Return a judge's one label an item; a judge asked in one order only is taken as it is."""
+    def orders_asked(self, judge: int) -> Literal["both", "one", "one an item"]:
+        """Return whether a judge was asked in both orders of some item, or in one order: always the same, or mixed."""
+        first, second = self.asked[judge]
+        if (first & second).any():
+            return "both"
+        return "one an item" if first.any() and second.any() else "one"
+
+    def has_both_orders(self, judge: int) -> bool:
+        """Return whether a judge was asked about any item in both orders."""
+        return self.orders_asked(judge) == "both"
+
+    def ruled_orders(self, judge: int, length_k: float | None) -> tuple[IntArray, IntArray]:
+        """Return a judge's labels in order AB and in order BA under a length rule, on the declared scale."""
         first, second = self.orders[judge]
-        if self.has_both_orders(judge):
-            found = combine_orders(first, second, self.full, rule)
-        else:
-            # All of a judge's verdicts may stand under BA: then that is the order it was asked in.
-            found = combine_orders(np.where(first >= 0, first, second), second, self.full, "first")
         if length_k is None:
+            return first, second
+        one, two = (apply_length_rule(side, self.lengths, self.full, length_k)[0] for side in (first, second))
+        return one, two
+
+    def sides(self, judge: int, length_k: float | None = None) -> tuple[IntArray, IntArray, int]:
+        """Return both orders' labels, an item asked in one order only taken as it is, and how many such there are."""
+        return take_single_orders(self.ruled_orders(judge, length_k), self.asked[judge])
+
+    def combine(self, judge: int, rule: Rule, length_k: float | None = None, levels: Levels = "full") -> Combined:
+        """Return a judge's one label an item: each order under the length rule and on the levels, then both together.
+
+        Two levels are three with the ties left out at the end: a tie that the two orders make is none of either side.
+        """
+        sides = self.sides(judge, length_k)[:2]
+        coarse = "3" if levels == "2" else levels
+        (first, scale), (second, _) = (collapse_codes(side, self.full, coarse) for side in sides)
+        found = combine_orders(first, second, scale, rule if self.has_both_orders(judge) else "first")
+        if levels != "2":
             return found
-        codes, made = apply_length_rule(found.codes, self.lengths, self.full, length_k)
-        return Combined(codes, found.rule, found.left_out, found.made_ties + made)
+        ties = 0 if scale.tie is None else int((found.codes == scale.tie).sum())
+        left_out = {**found.left_out, "tie": ties} if ties else found.left_out
+        return replace(found, codes=collapse_codes(found.codes, scale, "2")[0], left_out=left_out)
 
     @cached_property
     def combined(self) -> dict[int, Combined]:
-        """Return each judge's labels under the rules in force, on the declared scale."""
-        return {judge: self.combine(judge, self.options.combine, self.options.length_k) for judge in self.judges}
+        """Return each judge's labels under the rules in force, on the scale in force."""
+        chosen = self.options
+        return {judge: self.combine(judge, chosen.combine, chosen.length_k, chosen.levels) for judge in self.judges}
 
     @cached_property
     def declared(self) -> IntArray:
         """Return items x raters on the declared scale."""
-        columns = [self.combined[p].codes if p in self.combined else self.first_labels(p) for p in self._places]
-        return np.column_stack(columns) if columns else np.zeros((self.size, 0), dtype=np.int64)
-
-    @property
-    def _places(self) -> range:
-        return range(len(self.ratings.raters))
+        return self._columns(lambda judge: self.combine(judge, self.options.combine, self.options.length_k).codes)
 
     @cached_property
     def codes(self) -> IntArray:
         """Return items x raters on the scale in force."""
-        return self.coarse(self.declared)
+        if self.options.levels == "full":
+            return self.declared
+        return self._columns(lambda judge: self.combined[judge].codes, self.coarse)
+
+    def _columns(
+        self, of_judge: Callable[[int], IntArray], of_person: Callable[[IntArray], IntArray] = np.asarray
+    ) -> IntArray:
+        columns = [
+            of_person(self.first_labels(place)) if place in self.humans else of_judge(place)
+            for place in range(len(self.ratings.raters))
+        ]
+        return np.column_stack(columns) if columns else np.zeros((self.size, 0), dtype=np.int64)
 
     def coarse(self, codes: IntArray) -> IntArray:
         """Return codes of the declared scale on the scale in force."""
@@ -188,8 +234,11 @@ class Panel:
         """Return the consensus of people's codes (items x people) under the rule in force."""
         if self.options.consensus == "dawid-skene":
             found = find_consensus(people, len(categories))
-            if found.codes is not None:
-                return found.codes, {"rule": "dawid-skene", "differs_from_majority": found.differs}
+            if found.codes is not None and found.confusion is not None:
+                names = [self.ratings.raters[place].name for place in self.humans]
+                confusion = dict(zip(names, found.confusion.tolist(), strict=True))
+                told = {"rule": "dawid-skene", "differs_from_majority": found.differs, "confusion": confusion}
+                return found.codes, told
             codes, told = self._majority(people, categories)
             return codes, {**told, "why": f"not Dawid-Skene: {found.why}"}
         return self._majority(people, categories)
@@ -199,13 +248,24 @@ class Panel:
         found = take_majority(people, categories, undecided)
         return found.codes, {"rule": "majority", "undecided": undecided, "left_out": dict(found.left_out)}
 
+    def people_mean(self, worth: FloatArray, codes: IntArray) -> FloatArray:
+        """Return the mean worth of people's labels (items x people) on each item; NaN where nobody gave one."""
+        seen = codes >= 0
+        many = seen.sum(axis=1)
+        sums = np.where(seen, worth[codes], 0.0).sum(axis=1)
+        # Equal means are equal to the last digit, whoever gave which label.
+        return np.where(many > 0, np.round(sums / np.maximum(many, 1), 12), np.nan)
+
     @cached_property
     def cluster(self) -> IntArray | None:
         """Return each item's cluster, or None where every item stands for itself."""
-        codes = self._named_cluster()
-        alone = codes < 0
-        numbers = np.where(alone, codes.max(initial=-1) + 1 + np.arange(codes.size), codes)
-        return None if not codes.size or np.bincount(numbers).max() == 1 else numbers
+        return _number(self._named_cluster())
+
+    @cached_property
+    def prompts(self) -> IntArray | None:
+        """Return what numbers about models resample: the clusters asked for, by default items with one question."""
+        questions = _number(self.ratings.facts.question.codes) if self.options.cluster == "item" else None
+        return self.cluster if questions is None else questions
 
     def _named_cluster(self) -> IntArray:
         facts, wanted = self.ratings.facts, self.options.cluster
@@ -243,6 +303,12 @@ class Panel:
         if self.size and all(value is None for value in values):
             raise InputError(f"--chosen {name}: no item has such a field; give random, doubt or a field of the items")
         return np.array([_as_number(value) for value in values], dtype=np.float64)
+
+
+def _number(codes: IntArray) -> IntArray | None:
+    """Return each item's cluster, one without a code (-1) by itself; None where every item stands for itself."""
+    numbers = np.where(codes < 0, codes.max(initial=-1) + 1 + np.arange(codes.size), codes)
+    return None if not codes.size or np.bincount(numbers).max() == 1 else numbers
 
 
 def _as_number(value: Any) -> float:

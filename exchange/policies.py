@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, get_args
 
-from agreement.categories import number_clusters
 from agreement.combine import Levels, Rule, collapse_codes
-from agreement.comparison import pair_statistics
-from agreement.intervals import estimate_all, units_of_rows, units_of_table
-from agreement.pairs import count_pairs, count_pairs_by_cluster
+from agreement.comparison import pair_statistics, units_of_pairs
+from agreement.intervals import estimate_all
 from exchange.panel import Panel
 
 LENGTH_RULES = (None, 100, 500, 1000)
@@ -23,22 +22,15 @@ def list_policies(panel: Panel, judge: int) -> list[dict[str, Any]]:
     levels: tuple[Levels, ...] = get_args(Levels) if pairwise else ("full",)
     rules: tuple[Rule, ...] = get_args(Rule) if panel.has_both_orders(judge) else ("first",)
     lengths = LENGTH_RULES if pairwise and panel.full.tie is not None and len(panel.full) > 3 else (None,)
-    combined = {(rule, k): panel.combine(judge, rule, k).codes for rule in rules for k in lengths}
     people = panel.declared[:, list(panel.humans)]
     found = []
     for level in levels:
         coarse, categories = collapse_codes(people, panel.full, level)
         consensus = panel.agree_on(coarse, categories)[0]
         statistics = {name: pair_statistics(categories)[name] for name in SHOWN}
-        for (rule, k), codes in combined.items():
-            both = consensus, collapse_codes(codes, panel.full, level)[0]
-            if panel.cluster is None:
-                units = units_of_table(count_pairs(*both, len(categories)))
-            else:
-                cluster, many = number_clusters(panel.cluster)
-                tables = count_pairs_by_cluster(*both, len(categories), cluster, many)
-                held = tables[tables.sum(axis=(1, 2)) > 0]
-                units = units_of_rows(held, int(held.sum()), clustered=True)
+        for rule, k in product(rules, lengths):
+            both = consensus, panel.combine(judge, rule, k, level).codes
+            units = units_of_pairs(*both, len(categories), panel.cluster)
             made = estimate_all(units, statistics, panel.sampling)
             named = {name: made[name].as_dict() for name in SHOWN}
             found.append({"levels": level, "combine": rule, "length_k": k, "n": units.n, **named})

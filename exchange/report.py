@@ -142,11 +142,13 @@ def _methods(value: dict[str, Any]) -> str:
         "count, and of several revisions the last of those.",
         "Protocol": f"{value['protocol']}, {value['protocol_hash']}; labels {' '.join(value['declared_scale'])}.",
         "Scale in force": f"{' '.join(value['scale'])} (levels: {rules['levels']}).",
-        "A judge's two orders": f"{rules['combine']}. A judge asked in one order is taken as it is.",
-        "Consensus": f"{value['consensus']['rule']}; no judge is ever part of it.",
+        "A judge's two orders": f"{rules['combine']}. An item asked in one order only is taken as it is.",
+        "Consensus": f"{value['consensus']['rule']}; no judge is ever part of it. Scores, win rates, rewards and "
+        "corrections are held against the mean of an item's people instead, on every item that a person has labelled.",
         "Missing": "A reply that could not be read, a refusal and a failure are missing: never a tie, never a zero.",
         "Intervals": f"95 %, {value['resamples']} resamples of {unit}, seed {value['seed']}; each number names its "
-        "method in agreement.json. They speak of other items, for these raters.",
+        "method in agreement.json. Numbers about models resample questions, unless clusters are named. They speak of "
+        "other items, for these raters.",
         "Human ceiling": "Each person against each other person, and the judge against each person, on the items that "
         "have the judge and two people; nobody is compared with themselves.",
         "Alternative annotator test": f"Calderon, Reichart and Dror 2025, ε = {rules['epsilon']:g}, "

@@ -61,6 +61,8 @@ def _tell_gap(judge: dict[str, Any], judges: int) -> str:
 
 def _tell_consensus(value: dict[str, Any], people: int) -> str:
     known = [judge for judge in value["judges"] if judge["vs_consensus"]["exact"]["value"] is not None]
+    if not known and value["flow"]["overlapping"]:
+        return "No item has both a judge's label and a consensus of people under these rules."
     if not known:
         return "The judges and the people have no item in common, so nothing can be said of their agreement."
     best = max(known, key=lambda judge: float(judge["vs_consensus"]["exact"]["value"]))
@@ -142,6 +144,14 @@ def list_warnings(panel: Panel, value: dict[str, Any]) -> list[str]:
             )
         if panel.kind == "pairwise" and judge["orders"] == "one":
             found.append(f"{name} was asked in one order only: its position bias is unknown")
+        if panel.kind == "pairwise" and judge["orders"] == "one an item":
+            found.append(
+                f"{name} was asked in one order an item, AB or BA: what an exchange of sides changes is unknown"
+            )
+        if judge["orders"] == "both" and judge["combined"]["one_order_only"]:
+            found.append(
+                f"{name}: {judge['combined']['one_order_only']} items asked in one order only are taken as they are"
+            )
         for reason, count in left["by_rule"].items():
             if reason in ("one_order", "orders_differ"):
                 found.append(f"{name}: {count} items left out because {_BY_RULE[reason]}")
@@ -150,7 +160,7 @@ def list_warnings(panel: Panel, value: dict[str, Any]) -> list[str]:
 
 
 _SILENT = ("unreadable", "refused", "cut_off", "failed")
-_BY_RULE = {"one_order": "only one of the two orders has a verdict", "orders_differ": "the two orders disagree"}
+_BY_RULE = {"one_order": "the other order was asked and has no verdict", "orders_differ": "the two orders disagree"}
 
 
 def _warn_of_sampling(panel: Panel, value: dict[str, Any]) -> list[str]:
@@ -159,7 +169,7 @@ def _warn_of_sampling(panel: Panel, value: dict[str, Any]) -> list[str]:
     if panel.cluster is None and questions < panel.size:
         found.append(
             f"{panel.size} items share {questions} questions: intervals that take them for independent are too narrow; "
-            "--cluster prompt takes each question as one"
+            "--cluster prompt takes each question as one, as the models' numbers do already"
         )
     if panel.cluster is not None:
         found.append(f"intervals resample {value['clusters']} clusters ({panel.options.cluster})")
@@ -167,7 +177,9 @@ def _warn_of_sampling(panel: Panel, value: dict[str, Any]) -> list[str]:
         found.append(value["consensus"]["why"])
     raters = len(value["raters"])
     if raters * (raters - 1) // 2 > len(value["pairs"]):
-        found.append(f"only the first {len(value['pairs'])} pairs of {raters} raters are listed")
+        found.append(
+            f"only the first {len(value['pairs'])} pairs of {raters} raters are listed, people with judges first"
+        )
     if panel.kind == "pairwise" and value["ranking"]:
         why = value["ranking"]["why"] or value["ranking"]["without_intervals"]
         found += [f"Bradley-Terry: {why}"] if why else []

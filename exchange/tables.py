@@ -151,14 +151,14 @@ def _biases(value: dict[str, Any]) -> Table:
 
 
 def _comparisons(value: dict[str, Any]) -> Table:
-    head = ["first", "second", "n", "agreement, second − first", "kappa, second − first", "McNemar p", "q"]
+    names = {"exact": "agreement", "kappa": "kappa"} | ({"pearson": "Pearson"} if value["kind"] == "direct" else {})
+    head = ["first", "second", "n", *(f"{name}, second − first" for name in names.values()), "McNemar p", "q"]
     rows = [
         [
             f"◆ {pair['a']}",
             f"◆ {pair['b']}",
             str(pair["n"]),
-            told(pair["exact"]),
-            told(pair["kappa"]),
+            *(told(pair[key]) for key in names),
             chance(pair["mcnemar_p"], APART),
             chance(pair.get("q"), APART),
         ]

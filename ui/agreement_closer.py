@@ -13,6 +13,7 @@ from exchange.detail_tables import (
     tabulate_ranks,
     tabulate_scales,
     tabulate_scores,
+    tabulate_votes,
 )
 from exchange.grid import Table, fit
 from ui.agreement_parts import show_card, show_texts
@@ -34,6 +35,12 @@ CLOSER = (
         "Agreement, counted otherwise",
         "The judges against people's consensus in other statistics than those above.",
         tabulate_otherwise,
+    ),
+    Closer(
+        "votes",
+        "Every vote counted",
+        "Judges against each person's vote, and people against each other's, all pairs of votes in one table.",
+        tabulate_votes,
     ),
     Closer(
         "orders",

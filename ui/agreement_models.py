@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from exchange.charts import strength_chart
-from exchange.model_tables import length_rule, source_of
+from exchange.model_tables import length_rule, list_curves, rule_in_force, source_of
 from ui.agreement_parts import (
     cell,
     estimate_cell,
@@ -17,6 +17,7 @@ from ui.agreement_parts import (
     show_dash,
     show_figure,
     show_listing,
+    show_rater,
 )
 from ui.display import escape
 
@@ -48,7 +49,7 @@ def _models(value: Value) -> str:
         + estimate_cell(model["wb_reward"])
         + estimate_cell(model["win_rate"], percent=True)
         + estimate_cell(model["bradley_terry"])
-        + cell("–".join(map(str, model["bradley_terry"].get("rank") or ())) or show_dash("no strength, no rank"))
+        + _rank(model["bradley_terry"])
         for model in value["models"]
     ]
     table = show_cells("Models", heads, rows)
@@ -61,6 +62,11 @@ def _models(value: Value) -> str:
         meant,
         show_figure("models", show_both(partial(strength_chart, value["models"])), table),
     )
+
+
+def _rank(strength: Value) -> str:
+    shown = "–".join(map(str, strength.get("rank") or ()))
+    return cell(shown or show_dash(strength.get("rank_why") or "no strength, no rank"))
 
 
 def _tasks(value: Value) -> Iterator[str]:
@@ -76,7 +82,7 @@ def _tasks(value: Value) -> Iterator[str]:
         for model in known
     ]
     what = "WB-Reward" if value["kind"] == "pairwise" else "mean score"
-    limit, outside = value["options"]["length_k"], sum(model["tasks"]["left_out"] for model in known)
+    limit, outside = rule_in_force(value), sum(model["tasks"]["left_out"] for model in known)
     ruled = f" Length rule: {length_rule(limit)}." if value["kind"] == "pairwise" else ""
     meant = (
         f"The {what} by {source_of(value)} in each of WildBench's task groups; an item counts once in each group that "
@@ -87,18 +93,17 @@ def _tasks(value: Value) -> Iterator[str]:
 
 
 def _rules(value: Value) -> Iterator[str]:
-    known = [model for model in value["models"] if model["length_curve"]]
+    known = list_curves(value)
     if not known:
         return
-    heads = [("model", ""), *((length_rule(point["length_k"]), "") for point in known[0]["length_curve"])]
+    heads = [("judge", ""), ("model", ""), *((length_rule(point["length_k"]), "") for point in known[0][2])]
     rows = [
-        cell(f"<bdi>{escape(model['name'])}</bdi>", model["name"])
-        + "".join(estimate_cell(point) for point in model["length_curve"])
-        for model in known
+        cell(show_rater("judge", judge), judge)
+        + cell(f"<bdi>{escape(model)}</bdi>", model)
+        + "".join(estimate_cell(point) for point in curve)
+        for judge, model, curve in known
     ]
-    meant = (
-        f"The WB-Reward by {source_of(value)} when a slight win of what is longer by more than K characters is a tie."
-    )
+    meant = "The WB-Reward by each judge when its slight win of what is longer by more than K characters is a tie."
     table = show_listing("length-rules", show_cells("Length rules", heads, rows))
     yield show_card("length-rules", "WB-Reward by length rule", meant, table, wide=True)
 

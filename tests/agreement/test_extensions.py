@@ -21,7 +21,6 @@ from agreement.prediction_powered import Sample, correct_mean
 from agreement.ranking_accuracy import measure_ranking_accuracy
 from agreement.reference import macro_score
 from agreement.two_way import alpha_two_way
-from agreement.wildbench import apply_length_rule, reward_values
 
 SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
 
@@ -225,16 +224,3 @@ def test_a_weighted_correction_is_that_of_ppi_python(seed):
     assert found.corrected.value == pytest.approx(float(np.ravel(theirs)[0]), abs=1e-9)
     alone = ppi_mean_pointestimate(human[labelled], judge[labelled], judge, lam=0, w=1 / chance[labelled])
     assert found.human_only.value == pytest.approx(float(np.ravel(alone)[0]), abs=1e-9)
-
-
-@given(st.integers(0, 10_000))
-def test_the_length_rule_on_labels_is_the_one_on_rewards(seed):
-    from agreement.categories import Categories
-
-    scale = Categories((-1.0, -0.5, 0.0, 0.5, 1.0), 2)
-    rng = np.random.default_rng(seed)
-    codes, lengths = rng.integers(-1, 5, 30), (rng.integers(0, 900, 30), rng.integers(0, 900, 30))
-    values, made = reward_values(codes, lengths, scale, 300)
-    found, ties = apply_length_rule(codes, lengths, scale, 300)
-    assert ties == made
-    assert np.array_equal(np.where(found >= 0, scale.array[found], np.nan), values, equal_nan=True)

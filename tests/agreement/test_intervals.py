@@ -37,7 +37,7 @@ def test_the_pattern_bootstrap_has_the_law_of_the_item_bootstrap():
     codes = np.where(rng.random((150, 4)) < 0.5, rng.integers(0, 3, (150, 1)), rng.integers(0, 3, (150, 4)))
     counts = many.count_labels(codes, 3)
     values = np.array([-1.0, 0.0, 1.0])
-    units = many._units(counts, 2, many.coincidences, None)
+    units = many.units_of_counts(counts, 2, many.coincidences, None)
     compute = partial(many.krippendorff, level="ordinal", values=values)
     ours = intervals.resample(units, {"a": Statistic(compute)}, Sampling(2000, 1))["a"]
     rows = many.coincidences(counts)
@@ -72,7 +72,7 @@ def test_bca_is_scipys():
 def test_the_jackknife_over_cells_is_the_jackknife_over_items():
     first, second = some_codes(60)
     units = intervals.units_of_table(pairs.count_pairs(first, second, 3))
-    cells = np.concatenate([KAPPA.compute(block) for block in intervals._leave_out(units)])
+    cells = np.concatenate([KAPPA.compute(block) for block in intervals.leave_each_out(units)])
     keep = ~np.eye(60, dtype=bool)
     items = [float(pairs.cohen_kappa(pairs.count_pairs(first[k], second[k], 3), np.eye(3))) for k in keep]
     assert np.sort(np.repeat(cells, units.counts)) == pytest.approx(np.sort(items))
@@ -91,12 +91,14 @@ def test_few_clusters_take_the_jackknife():
     assert (one.low, one.why) == (None, "an interval needs at least two clusters")
 
 
-def test_very_many_distinct_units_take_the_jackknife_too(monkeypatch):
+@pytest.mark.parametrize("most", [10, 1499])  # fewer than the distinct ones, and fewer than the clusters alone
+def test_very_many_distinct_units_or_clusters_take_the_jackknife_too(most, monkeypatch):
     rng = np.random.default_rng(4)
     tables = rng.multinomial(6, np.full(9, 1 / 9) + 0.05 * (np.eye(3).reshape(-1) - 1 / 3), size=1500).reshape(-1, 3, 3)
     units = intervals.units_of_rows(tables, 9000, clustered=True)
     drawn = intervals.estimate(units, KAPPA, Sampling())
-    monkeypatch.setattr(intervals, "MOST_DISTINCT", 10)
+    assert units.counts.size < 1499
+    monkeypatch.setattr(intervals, "MOST_DISTINCT", most)
     direct = intervals.estimate(units, KAPPA, Sampling())
     assert (drawn.method, direct.method) == ("bca", "jackknife, t")
     assert (direct.low, direct.high) == pytest.approx((drawn.low, drawn.high), abs=0.002)

@@ -37,7 +37,7 @@ def test_alpha_is_the_krippendorff_packages(case, level):
     scale = Categories(tuple(map(float, range(k))))
     pairable = counts[counts.sum(axis=1) >= 2]
     made = many.alpha(counts, level, scale, ONCE)
-    if np.count_nonzero(pairable.sum(axis=0)) < 2:
+    if np.count_nonzero(pairable.sum(axis=0)) < 2 or pairable.shape[0] < 2:  # of one item it says 0 whatever was said
         assert made.value is None
         assert made.why
         return

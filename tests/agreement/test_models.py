@@ -108,17 +108,15 @@ def test_two_rankings():
 def test_length_rule(five_way, quick):
     codes = np.array([3, 3, 4, 1, 0, 2, -1])  # A+, A+, A++, B+, B++, tie, missing
     lengths = ([900, 300, 900, 100, 100, 5, 5], [100, 200, 100, 900, 900, 5, 5])
-    values, made = wildbench.reward_values(codes, lengths, five_way, 500)
-    assert values[:6].tolist() == [0.0, 0.5, 1.0, 0.0, -1.0, 0.0]
-    assert np.isnan(values[6])
-    assert made == 2
-    off = wildbench.estimate_mean(wildbench.reward_values(codes, lengths, five_way)[0], quick)
+    found, made = wildbench.apply_length_rule(codes, lengths, five_way, 500)
+    assert (found.tolist(), made) == ([2, 3, 4, 2, 0, 2, -1], 2)
+    values = np.where(codes >= 0, five_way.array[codes], np.nan)
+    off = wildbench.estimate_mean(values, quick)
     assert (off.value, off.n) == (pytest.approx(0.5 / 6), 6)
     clustered = wildbench.estimate_mean(values, quick, np.arange(7))
-    plain = wildbench.estimate_mean(values, quick)
-    assert clustered.value == pytest.approx(plain.value)
-    edge, _ = wildbench.reward_values([3], ([600], [100]), five_way, 500)
-    assert edge.tolist() == [0.5]  # longer by exactly K is not longer by more than K
+    assert clustered.value == pytest.approx(off.value)
+    edge, _ = wildbench.apply_length_rule([3], ([600], [100]), five_way, 500)
+    assert edge.tolist() == [3]  # longer by exactly K is not longer by more than K
 
 
 def test_task_groups(quick):

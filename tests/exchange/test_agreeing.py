@@ -149,7 +149,7 @@ def test_the_rules_asked_for_are_the_rules_in_force(store: Store, tmp_path: Path
     )
     assert strict["vs_consensus"]["n"] > dropped["vs_consensus"]["n"]
     assert dropped["left_out"]["by_rule"] == {"orders_differ": strict["combined"]["made_ties"]}
-    assert first["combined"] == {"rule": "first", "made_ties": 0}
+    assert first["combined"] == {"rule": "first", "made_ties": 0, "one_order_only": 0, "ruled_by_length": 0}
     three = agree(store, "s", Options(resamples=200, levels="3"))
     assert three["scale"] == ["B", "tie", "A"]
     assert len(three["pairs"][0]["confusion"]) == 3
@@ -286,3 +286,18 @@ def test_people_read_the_sentence_first(store: Store, tmp_path: Path, command) -
     assert "60 items" not in told or "3 annotators" in told
     assert command("agreement", "--study", "s", "--resamples", 200).stdout.decode().startswith(told.strip())
     assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_dawid_and_skene_tell_each_person_s_confusion(store: Store, tmp_path: Path) -> None:
+    def verdicts(n: int) -> list[dict[str, Any]]:
+        right = [human(name, "A+" if n % 2 else "B+") for name in ("ana", "ben", "eva")]
+        return [*right, human("zoe", "A+" if n % 2 and n % 4 == 1 else "B+"), judged("A+")]
+
+    put(store, tmp_path, many(verdicts, 40))
+    found = agree(store, "s", Options(resamples=50, consensus="dawid-skene"))["consensus"]
+    assert list(found["confusion"]) == ["ana", "ben", "eva", "zoe"]
+    right, left = LABELS[::-1].index("A+"), LABELS[::-1].index("B+")
+    assert found["confusion"]["ana"][right][right] == pytest.approx(1, abs=0.01)
+    assert found["confusion"]["zoe"][right][left] == pytest.approx(0.5, abs=0.01)  # misses half of what is A+
+    assert all(sum(row) == pytest.approx(1) for matrix in found["confusion"].values() for row in matrix)
+    assert "confusion" not in agree(store, "s", Options(resamples=50))["consensus"]

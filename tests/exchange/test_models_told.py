@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import numpy as np
 import pytest
 from small_studies import check_estimates, human, item, judged, put
 
@@ -48,7 +49,7 @@ def mean(values: list[float]) -> float:
 
 
 def by_hand(items: list[dict[str, Any]], length_k: float | None = None, tag: str | None = None) -> float:
-    """Return m1's WB-Reward by ana, from the labels themselves."""
+    """Return m1's WB-Reward by ana, or by the judge in order AB, from the labels themselves."""
     worth = []
     for one in items:
         value = WORTH[one["verdicts"][0]["label"]]
@@ -66,11 +67,15 @@ def first_model(store: Store, options: Options = QUICK) -> dict[str, Any]:
     return next(model for model in value["models"] if model["name"] == "m1")
 
 
+def by_judge(store: Store, limit: float | None = None) -> dict[str, Any]:
+    return first_model(store, Options(resamples=100, combine="first", length_k=limit))["by"]["j"]
+
+
 def test_rewards_by_task_group_follow_the_length_rule(store: Store, tmp_path: Path) -> None:
     items = tagged()
     put(store, tmp_path, items)
     for limit in (None, 0, 500, 5000):
-        tasks = first_model(store, Options(resamples=100, length_k=limit))["tasks"]
+        tasks = by_judge(store, limit)["tasks"]
         maths, coding = (tasks["groups"][name] for name in ("Math & Data Analysis", "Coding & Debugging"))
         # Two tags of one group count an item once, tags of two groups once in each.
         assert maths["value"] == pytest.approx(by_hand(items, limit, "Math"))
@@ -86,16 +91,45 @@ def test_rewards_by_task_group_follow_the_length_rule(store: Store, tmp_path: Pa
 def test_the_curve_over_length_rules_does_not_depend_on_the_rule_in_force(store: Store, tmp_path: Path) -> None:
     items = tagged()
     put(store, tmp_path, items)
-    model = first_model(store)
-    for point in model["length_curve"]:
+    plain, ruled = by_judge(store), by_judge(store, 500)
+    for point in plain["length_curve"]:
         assert point["value"] == pytest.approx(by_hand(items, point["length_k"]))
-    assert [point["length_k"] for point in model["length_curve"]] == [0, 100, 500, 1000, 1500, None]
-    ruled = first_model(store, Options(resamples=100, length_k=500))
-    assert ruled["length_curve"] == model["length_curve"]
-    for source in ("humans", "j"):
-        assert ruled["by"][source]["length_curve"] == model["by"][source]["length_curve"]
-    at = [point["length_k"] for point in model["length_curve"]].index(500)
-    assert ruled["wb_reward"]["value"] == ruled["length_curve"][at]["value"] != model["wb_reward"]["value"]
+    assert [point["length_k"] for point in plain["length_curve"]] == [0, 100, 500, 1000, 1500, None]
+    assert ruled["length_curve"] == plain["length_curve"]
+    at = [point["length_k"] for point in plain["length_curve"]].index(500)
+    assert ruled["wb_reward"]["value"] == ruled["length_curve"][at]["value"] != plain["wb_reward"]["value"]
+
+
+def test_the_length_rule_leaves_people_s_verdicts_as_they_are(store: Store, tmp_path: Path) -> None:
+    items = tagged()
+    put(store, tmp_path, items)
+    plain, ruled = (first_model(store, Options(resamples=100, length_k=limit)) for limit in (None, 0))
+    assert plain["source"] == "humans"
+    assert ruled["by"]["humans"] == plain["by"]["humans"]
+    assert plain["wb_reward"]["value"] == pytest.approx(by_hand(items))
+    assert plain["length_curve"] == []
+    assert ruled["by"]["j"]["wb_reward"] != plain["by"]["j"]["wb_reward"]
+
+
+def test_where_people_differ_their_mean_speaks_of_the_models_and_no_item_is_lost(store: Store, tmp_path: Path) -> None:
+    def verdicts(n: int) -> list[dict[str, Any]]:
+        third = [human("eva", "A++")] if n % 3 == 0 else []
+        return [human("ana", "A++"), human("ben", "B+" if n % 2 else "A=B"), *third, judged("A+")]
+
+    put(store, tmp_path, [item(n, verdicts(n)) for n in range(24)])
+    labels = [[one["label"] for one in verdicts(n) if one["kind"] == "human"] for n in range(24)]
+    rewards = [mean([WORTH[label] for label in given]) for given in labels]
+    wins = [mean([(1 + (WORTH[label] > 0) - (WORTH[label] < 0)) / 2 for label in given]) for given in labels]
+    model = first_model(store)
+    assert (model["n"], model["wb_reward"]["value"]) == (24, pytest.approx(mean(rewards)))
+    assert model["win_rate"]["value"] == pytest.approx(mean(wins))
+    corrected = model["by"]["j"]["corrected_win_rate"]
+    assert (corrected["labelled"], corrected["human_only"]["value"]) == (24, pytest.approx(mean(wins)))
+    assert model["by"]["j"]["corrected_wb_reward"]["human_only"]["value"] == pytest.approx(mean(rewards))
+    judge = agree(store, "s", QUICK)["judges"][0]["corrected_win_rate"]
+    assert (judge["labelled"], judge["human_only"]["value"]) == (24, pytest.approx(mean(wins)))
+    strength = model["bradley_terry"]["value"]
+    assert 1 / (1 + np.exp(-2 * strength)) == pytest.approx(mean(wins))
 
 
 def test_rewards_against_each_baseline_and_their_mean(store: Store, tmp_path: Path) -> None:
