@@ -174,9 +174,7 @@ async def interruptible(run: Run, work: Coroutine[Any, Any, Summary], tell: Call
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
     try:
         return await working
-    except asyncio.CancelledError:
-        if not working.cancelled():  # somebody else cancelled us
-            raise
+    except asyncio.CancelledError:  # by nobody but a second Ctrl-C
         return run.summary
 
 
@@ -194,7 +192,7 @@ def estimate_run(store: Store, wanted: JudgeOrder) -> dict[str, Any]:
     check_order(wanted)
     wanted = wanted.alone()
     protocol = load_version(store.study(wanted.study).protocol)
-    settings = wanted.settings(protocol, wanted.model or _embedded_model(wanted))
+    settings = wanted.settings(protocol, _embedded_model(wanted) if wanted.embedded else wanted.model or "")
     first: Prompt | None = None
     tokens = items = 0
     for body, _ in itertools.islice(store.records(wanted.study), wanted.limit):

@@ -226,7 +226,8 @@ def note_missing(part: StudyRun, run: Run) -> None:
     """Let a run that came to its end say what it has not asked; what failed speaks for itself."""
     never = part.missing() - part.store.run_counts(part.row).get("failed", 0)
     if never > 0:
-        run.stop(f"{never} calls were not made: another process was at this run with other orders, repeats or a limit")
+        why = "another process is at this run, or went over it with other orders, repeats or a limit"
+        run.stop(f"{never} calls were not made: {why}")
 
 
 @asynccontextmanager

@@ -26,7 +26,7 @@ OVER = ("completed", "failed", "expired", "cancelled")
 TOKEN = "accord"  # noqa: S105 (the name under which a server keeps a batch's token)
 CLOCKS = timedelta(hours=26)  # how far a server's clock, or its idea of a time zone, may be off
 _NONE_HERE = "the server has no Batch API: leave --batch out"
-_UNKNOWN_OUTCOME = ("connection", "timeout", "server", "rate")
+_UNKNOWN_OUTCOME = ("connection", "timeout", "server", "rate", "bug")
 
 
 @dataclass(frozen=True, slots=True)

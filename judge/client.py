@@ -33,7 +33,7 @@ from judge.addresses import check_base_url
 from judge.capabilities import CAPABILITIES, refused_capability, request_body
 from judge.completions import Heard, first_choice, read_completion, storable
 from judge.domain import Failure, InputError, Prompt, Reply, Scale
-from judge.refusals import Trouble, explain_status, scrub
+from judge.refusals import Trouble, explain_status, fault_in, scrub
 from judge.traffic import Traffic
 from judge.transport import PublicTransport
 
@@ -201,6 +201,8 @@ class Client:
                 failure = await self._recover(error, None, course)
                 if failure is not None:
                     return failure
+            except Exception as error:  # noqa: BLE001 (what came back has a form that nobody expects)
+                return fault_in(error)
 
     def explain(self, status: int, body: object) -> Failure:
         """Return the failure that an answer with this status stands for."""

@@ -232,6 +232,16 @@ def test_passing_trouble_at_any_step_is_overcome(store, make_study, step: str) -
         assert set(asked(server).values()) == {1}
 
 
+@pytest.mark.parametrize("step", ["create", "look"])
+@pytest.mark.parametrize("odd", [[1], {"id": "batch_0", "status": "x", "errors": 5, "request_counts": {"failed": "?"}}])
+def test_a_batch_that_is_described_oddly_is_looked_at_again(store, make_study, step: str, odd) -> None:
+    make_study(4)
+    with OpenAIServer(answer) as server:
+        server.desk.trouble[step] = (200, odd)
+        assert run_judge(store, by_batch(server), quiet)["run"] == {"ok": 8}
+        assert set(asked(server).values()) == {1}
+
+
 def test_a_batch_made_though_the_answer_said_otherwise_is_found_again(store, make_study) -> None:
     make_study(4)
     with OpenAIServer(answer) as server:
