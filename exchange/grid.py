@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from exchange.sentences import Told
 
-MOST_COLUMNS = 8
+MOST_COLUMNS = 7
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
