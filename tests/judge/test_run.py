@@ -144,6 +144,7 @@ def test_the_writers_own_error_is_raised_and_what_ended_meanwhile_is_kept(protoc
     class Broken(Desk):
         def record(self, calls: list[Call]) -> None:
             if recording.is_set():
+                time.sleep(0.1)  # so that they are given up before they are kept
                 super().record(calls)
                 return
             recording.set()
