@@ -179,6 +179,7 @@ def test_a_judges_part_from_before_the_clock_was_put_back_is_free_for_others(sto
         (f"{socket.gethostname()}:999999999:0", True),
         (f"elsewhere:{os.getpid()}:0", False),
     ],
+    ids=["this number", "another's number", "an older version", "no such number", "another machine"],
 )
 def test_a_judges_part_is_free_when_its_process_is_gone_though_another_has_its_number(
     store, make_study, owner, free
