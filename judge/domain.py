@@ -65,7 +65,7 @@ def check_text(what: str, text: object, longest: int) -> None:
     if not isinstance(text, str):
         raise InputError(f"{what} must be a text: nothing was stored")
     if len(text) > longest:
-        raise InputError(f"{what} has {len(text):,} characters, {longest:,} are the most: nothing was stored")
+        raise InputError(f"{what} has {len(text):,} characters and may have at most {longest:,}: nothing was stored")
     if "\0" in text:
         raise InputError(f"{what} contains a NUL character: remove it. Nothing was stored")
     try:

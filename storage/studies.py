@@ -45,10 +45,10 @@ def add_study(connection: Connection, study: Study, now: datetime) -> int:
 
 
 def _check_settings(study: Study) -> None:
+    if not study.name.strip() or len(study.name) > LONGEST_NAME:
+        raise StudyError(f"a study needs a name of at most {LONGEST_NAME} characters")
     check_text("a study's name", study.name, LONGEST_NAME)
     check_text("the guidelines", study.guidelines, LONGEST_TEXT)
-    if not study.name.strip():
-        raise StudyError(f"a study needs a name of at most {LONGEST_NAME} characters")
     if study.wanted < 1:
         raise StudyError("a study wants at least one verdict per item")
     if not 0 <= study.repeat_share <= 1:
