@@ -17,6 +17,7 @@ from storage.verdicts import Submission
 
 pytestmark = pytest.mark.browser
 
+SUBMIT = "**/gradio_api/run/review_submit"
 OWN_PROTOCOLS = Path(__file__).parents[1] / "judge" / "protocols"
 REPLY = json.dumps(
     {
@@ -78,6 +79,12 @@ def enter(open_page, study, annotator="ana", **options):
     page = open_page(f"/?study={study}&annotator={annotator}", **options)
     expect(page.locator("#review")).to_have_attribute("data-state", "open")
     return page
+
+
+def bar_the_way(open_page, visitor):
+    """Let no verdict through, from before the page is opened: a barrier put up later may be too late for the first."""
+    open_page.forgiven.append("net::ERR_FAILED")
+    visitor.route(SUBMIT, lambda route: route.abort())
 
 
 def labels_of(store, study):
@@ -380,36 +387,35 @@ def test_a_verdict_whose_place_is_gone_is_told_and_stores_nothing(open_page, ser
     assert [v.rater for given in (g for _, g in rows_of(served.store, name)) for v in given] == ["quicker"]
 
 
-def test_when_the_server_is_away_the_verdict_waits_here_and_is_sent_later(open_page, served, study):
+def test_when_the_server_is_away_the_verdict_waits_here_and_is_sent_later(open_page, visitor, served, study):
     name = study(2)
+    bar_the_way(open_page, visitor)
     page = enter(open_page, name)
     first = page.locator(".question-text").inner_text()
-    open_page.forgiven.append("net::ERR_FAILED")
-    page.route("**/gradio_api/run/review_submit", lambda route: route.abort())
     page.keyboard.press("1")
     page.keyboard.press("Enter")
     expect(page.locator(".banner")).to_contain_text("Your verdict is kept in this browser")
     expect(page.locator(".question-text")).to_have_text(first)
     assert sum(map(len, labels_of(served.store, name).values())) == 0
-    page.unroute("**/gradio_api/run/review_submit")
+    visitor.unroute(SUBMIT)
     page.reload()
     expect(page.locator(".saved")).to_contain_text("Saved")
     expect(page.locator(".question-text")).not_to_have_text(first)
     assert sum(map(len, labels_of(served.store, name).values())) == 1
 
 
-def test_a_verdict_that_waited_too_long_is_told_and_the_work_goes_on(open_page, served, study):
+def test_a_verdict_that_waited_too_long_is_told_and_the_work_goes_on(open_page, visitor, served, study):
     name = study(1, wanted=1, claim_seconds=1)
+    bar_the_way(open_page, visitor)
     page = enter(open_page, name)
-    open_page.forgiven.append("net::ERR_FAILED")
-    page.route("**/gradio_api/run/review_submit", lambda route: route.abort())
     page.keyboard.press("1")
     page.keyboard.press("Enter")
     expect(page.locator(".banner")).to_contain_text("Your verdict is kept in this browser")
     while isinstance(taken := served.store.claim_next(name, "quicker"), NothingToDo):
         page.wait_for_timeout(200)  # until the claim has run out
     served.store.save_verdict(taken.token, Submission("A+"))
-    page.close()  # and with it the barrier
+    page.close()  # before the barrier: it would send the verdict itself
+    visitor.unroute(SUBMIT)
     again = open_page(f"/?study={name}&annotator=ana")
     expect(again.get_by_role("alert").filter(has_text="Your last verdict could not be stored.")).to_be_visible()
 
