@@ -87,6 +87,7 @@ def open_page(visitor, served):
 
     open_one.forgiven = forgiven  # what a test provokes on purpose
     yield open_one
+    visitor.unroute_all()
     for page in pages:
         if not page.is_closed():
             page.evaluate("localStorage.clear()")  # the next test's visitor is somebody else
