@@ -120,7 +120,7 @@ def tabulate_scores(value: dict[str, Any]) -> Table:
     }
     known = [judge for judge in value["judges"] if value["kind"] == "direct" and judge["vs_consensus"]["mae"]["n"]]
     kept = [key for key in keys if known and key in known[0]["vs_consensus"]]
-    pooled = ["Spearman within prompts", "Spearman between models", "pairs ordered alike"]
+    pooled = ["Spearman within prompts", "Spearman between models", "pairs ordered alike", "Pearson over its bound"]
     rows = [
         [
             f"◆ {judge['name']}",
@@ -129,12 +129,21 @@ def tabulate_scores(value: dict[str, Any]) -> Table:
             told(judge["vs_consensus"]["pooled"]["within_prompts"]),
             told(judge["vs_consensus"]["pooled"]["between_models"]),
             told(judge["vs_consensus"]["ranking_accuracy"], percent=True),
+            _tell_attenuation(judge["vs_consensus"]["attenuation"]),
         ]
         for judge in known
     ]
     return Table(
         "Scores of judges against the mean of people", ["judge", "n", *(keys[key] for key in kept), *pooled], rows
     )
+
+
+def _tell_attenuation(found: dict[str, Any]) -> str:
+    """Return a correlation relative to the most it can be, given how well people's mean is known."""
+    if found["relative"] is None:
+        return Told("–", found["why"])
+    why = f"people's mean has the reliability {found['reliability']:.2f}, so r can be {found['bound']:.2f} at most"
+    return Told(f"{found['relative']:.2f}", why)
 
 
 def tabulate_domains(value: dict[str, Any]) -> Table:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, get_args
 
 import numpy as np
 
+from agreement.attenuation import correct_attenuation
 from agreement.categories import FloatArray
 from agreement.pooling import correlate_systems, correlate_within_prompts
 from agreement.ranking_accuracy import measure_ranking_accuracy
@@ -32,9 +34,12 @@ def people_and_judge(panel: Panel, judge: int) -> tuple[FloatArray, FloatArray]:
 def compare_judge_scores(panel: Panel, judge: int) -> dict[str, Any]:
     """Return every statistic of a judge's scores against the mean of people's, each with its own number of items."""
     human, model = people_and_judge(panel, judge)
+    found = compare_scores(human, model, panel.sampling, panel.cluster)
+    people = panel.codes[:, list(panel.humans)]
     return {
-        **estimates(compare_scores(human, model, panel.sampling, panel.cluster)),
+        **estimates(found),
         "scores_against": "the mean of an item's people",
+        "attenuation": asdict(correct_attenuation(found["pearson"].value, people, panel.categories)),
         "ranking_accuracy": describe_ranking(panel, human, model),
         "pooled": describe_pooling(panel, human, model),
     }

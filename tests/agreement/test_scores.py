@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from agreement import scores
+from agreement.attenuation import correct_attenuation
+from agreement.categories import Categories
 from agreement.intervals import Sampling
+from agreement.many import alpha, count_labels
 from agreement.pooling import correlate_systems, correlate_within_prompts
 from judge.domain import InputError
 
@@ -100,3 +103,39 @@ def test_between_systems(quick):
         assert made.value == pytest.approx(wanted.statistic)
         assert made.clusters == 50
     assert correlate_systems((one, two), system % 2, "pearson", quick).value is None
+
+
+FIVE_SCORES = Categories((1.0, 2.0, 3.0, 4.0, 5.0))
+
+
+def noisy_people(truth, people, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.clip(np.rint(truth[:, None] + rng.normal(0, 0.9, (truth.size, people))), 0, 4).astype(int)
+
+
+def test_a_mean_of_people_is_as_reliable_as_spearman_and_brown_say():
+    codes = noisy_people(np.random.default_rng(1).integers(0, 5, 200), 3)
+    one = alpha(count_labels(codes, 5), "interval", FIVE_SCORES).value
+    found = correct_attenuation(0.6, codes, FIVE_SCORES)
+    assert found.reliability == pytest.approx(3 * one / (1 + 2 * one))
+    assert (found.bound, found.relative) == (pytest.approx(found.reliability**0.5), pytest.approx(0.6 / found.bound))
+    codes[:100, 2] = -1  # half of the items have two people: 2.4 is the harmonic mean
+    fewer = correct_attenuation(0.6, codes, FIVE_SCORES)
+    one = alpha(count_labels(codes, 5), "interval", FIVE_SCORES).value
+    assert fewer.reliability == pytest.approx(2.4 * one / (1 + 1.4 * one))
+
+
+def test_a_judge_that_knows_the_truth_reaches_the_bound():
+    truth = np.random.default_rng(2).integers(0, 5, 20_000)
+    codes = noisy_people(truth, 2)
+    r = float(np.corrcoef(truth, codes.mean(axis=1))[0, 1])
+    assert correct_attenuation(r, codes, FIVE_SCORES).relative == pytest.approx(1.0, abs=0.02)
+
+
+def test_people_who_do_not_agree_bound_nothing():
+    alone = np.random.default_rng(3).integers(0, 5, (50, 1))
+    for codes in (alone, np.full((50, 2), 2), np.column_stack([alone, 4 - alone])):
+        found = correct_attenuation(0.5, codes, FIVE_SCORES)
+        assert (found.reliability, found.relative) == (None, None)
+        assert "beyond chance" in found.why
+    assert correct_attenuation(None, noisy_people(alone[:, 0], 2), FIVE_SCORES).why == "the correlation is undefined"

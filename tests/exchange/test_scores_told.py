@@ -137,3 +137,11 @@ def test_where_people_never_agree_on_a_label_their_mean_is_still_a_reference(sto
     assert (against["n"], against["kappa"]["value"]) == (0, None)
     assert (against["pearson"]["n"], value["judges"][0]["corrected_win_rate"]["labelled"]) == (40, 40)
     assert "Scores of judges" in write_report(value)
+
+
+def test_what_the_noise_of_people_allows_stands_beside_the_correlation(value) -> None:
+    against = value["judges"][0]["vs_consensus"]
+    told = against["attenuation"]
+    assert 0 < told["reliability"] < 1
+    assert told["relative"] == pytest.approx(against["pearson"]["value"] / told["reliability"] ** 0.5)
+    assert told["why"] is None
