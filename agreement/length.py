@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from agreement.categories import BoolArray, Categories, FloatArray, IntArray, check_codes, number_clusters
-from agreement.estimate import Estimate, list_warnings, undefined
+from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling, Statistic, estimate, estimate_all, units_of
-from agreement.logistic import LogisticFit, fit_logistic
+from agreement.logistic import fit_logistic
 from agreement.pairs import divide
 
 NO_VARIATION = "the lengths do not vary"
@@ -92,16 +92,7 @@ def measure_length_preference(
         design = design[:, [0, 2]]
     cluster = None if clusters is None else number_clusters(np.asarray(clusters)[used])[0]
     fit = fit_logistic((side[used] > 0).astype(np.float64), design, cluster)
-    return _coefficient(fit, design.shape[1] - 1, n, clusters is not None)
-
-
-def _coefficient(fit: LogisticFit, index: int, n: int, clustered: bool, level: float = 0.95) -> Estimate:
-    groups = fit.groups if clustered else None
-    if fit.why:
-        return undefined(fit.why, n, groups)
-    low, high = fit.interval(index, level)
-    value = float(fit.coefficients[index])
-    return Estimate(value, low, high, "cluster-robust, t", n, groups, warnings=list_warnings(n, groups))
+    return fit.estimate(design.shape[1] - 1, n, clusters is not None)
 
 
 def length_controlled_win_rate(
@@ -120,7 +111,7 @@ def length_controlled_win_rate(
     design = np.column_stack([np.ones(n), np.tanh(delta[used] / spread)])
     cluster = None if clusters is None else number_clusters(np.asarray(clusters)[used])[0]
     fit = fit_logistic(won[used], design, cluster)
-    made = _coefficient(fit, 0, n, clusters is not None, level)
+    made = fit.estimate(0, n, clusters is not None, level)
     if made.value is None or made.low is None or made.high is None:
         return made
     value, low, high = (float(expit(number)) for number in (made.value, made.low, made.high))

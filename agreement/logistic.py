@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit, stdtrit
 
 from agreement.categories import FloatArray, IntArray
+from agreement.estimate import Estimate, list_warnings, undefined
 
 STEPS = 50
 LARGEST = 15.0  # a logit beyond this means that the maximum lies at infinity
@@ -26,6 +27,15 @@ class LogisticFit:
         """Return a coefficient's interval, from t with one degree of freedom less than there are clusters."""
         half = float(stdtrit(self.groups - 1, (1.0 + level) / 2.0) * np.sqrt(self.covariance[index, index]))
         return float(self.coefficients[index]) - half, float(self.coefficients[index]) + half
+
+    def estimate(self, index: int, n: int, clustered: bool, level: float = 0.95) -> Estimate:
+        """Return a coefficient from n observations with its interval, or why there is none."""
+        groups = self.groups if clustered else None
+        if self.why:
+            return undefined(self.why, n, groups)
+        low, high = self.interval(index, level)
+        value = float(self.coefficients[index])
+        return Estimate(value, low, high, "cluster-robust, t", n, groups, warnings=list_warnings(n, groups))
 
 
 def fit_logistic(outcome: FloatArray, design: FloatArray, cluster: IntArray | None = None) -> LogisticFit:

@@ -27,6 +27,7 @@ from agreement.wildbench import (
 )
 from exchange.findings import number, numbers
 from exchange.judge_findings import NO_PAIR, correct
+from exchange.model_terms import describe_terms
 from exchange.panel import Panel
 
 MOST_NUMBERS = 20_000_000
@@ -45,6 +46,7 @@ class Voice:
     people's as they are; of a judge's two orders under the rule `mean` they come from both.
     """
 
+    raters: tuple[int, ...]
     results: FloatArray
     decided: FloatArray
     rewards: Callable[[float | None], FloatArray]
@@ -69,6 +71,9 @@ def describe_models(panel: Panel) -> dict[str, Any]:
         }
         models.append({"name": name, "source": main, **by[main], "by": by})
     told = {source: _ranking_json(found, names) for source, found in rankings.items()}
+    if panel.kind == "pairwise":
+        for source, voice in voices.items():
+            told[source]["terms"] = describe_terms(panel, sides, len(names), voice.raters)
     return {"models": models, "ranking": {"source": main, **told[main], "by": told, **_alike(panel, sides, voices)}}
 
 
@@ -104,7 +109,7 @@ def _people(panel: Panel) -> Voice:
     agreed = panel.agree_on(codes, panel.full)[0]
     decided = np.where(agreed >= 0, np.sign(values[agreed]), np.nan)
     means = panel.people_mean(values, codes)
-    return Voice(panel.people_mean(np.sign(values), codes), decided, lambda _: means, ruled=False)
+    return Voice(panel.humans, panel.people_mean(np.sign(values), codes), decided, lambda _: means, ruled=False)
 
 
 def _judge(panel: Panel, judge: int) -> Voice:
@@ -126,7 +131,7 @@ def _judge(panel: Panel, judge: int) -> Voice:
     codes = panel.combine(judge, rule, panel.options.length_k, levels).codes
     signs = collapse_codes(np.zeros(0, dtype=np.int64), panel.full, levels)[1].signs()
     results = np.where(codes >= 0, signs[codes], np.nan)
-    return Voice(results, results, rewards)
+    return Voice((judge,), results, results, rewards)
 
 
 @dataclass(frozen=True, eq=False)

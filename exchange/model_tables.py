@@ -10,7 +10,8 @@ from exchange.sentences import Told, told
 
 def list_model_tables(value: dict[str, Any]) -> tuple[Table, ...]:
     """Return the tables that speak of models."""
-    return _corrected_models(value), _strengths(value), tabulate_tasks(value), _curve(value), _baselines(value)
+    told_of = _corrected_models(value), _strengths(value), tabulate_terms(value)
+    return *told_of, tabulate_tasks(value), _curve(value), _baselines(value)
 
 
 def source_of(value: dict[str, Any]) -> str:
@@ -28,6 +29,22 @@ def rule_in_force(value: dict[str, Any]) -> float | None:
     """Return the length rule that the models' numbers follow: people's verdicts follow none."""
     limit: float | None = value["options"]["length_k"]
     return None if source_of(value) == "people" else limit
+
+
+def tabulate_terms(value: dict[str, Any]) -> Table:
+    """Return what the first position and length add to the log odds of winning, the models' strengths held fixed."""
+    sources = value["ranking"]["by"] if value["ranking"] and value["kind"] == "pairwise" else {}
+    rows = [
+        [
+            "● people" if source == "humans" else f"◆ {source}",
+            told(found["terms"]["side"]),
+            told(found["terms"]["length"]),
+            str(found["terms"]["side"]["n"]),
+        ]
+        for source, found in sources.items()
+    ]
+    head = ["by", "shown first", "longer, per standard deviation", "verdicts"]
+    return Table("Log odds of winning at equal strength of the models", head, rows)
 
 
 def tabulate_tasks(value: dict[str, Any]) -> Table:

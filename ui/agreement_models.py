@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from exchange.charts import strength_chart
-from exchange.model_tables import length_rule, list_curves, rule_in_force, source_of
+from exchange.model_tables import length_rule, list_curves, rule_in_force, source_of, tabulate_terms
 from ui.agreement_parts import (
     cell,
     estimate_cell,
@@ -18,6 +18,7 @@ from ui.agreement_parts import (
     show_figure,
     show_listing,
     show_rater,
+    show_texts,
 )
 from ui.display import escape
 
@@ -28,6 +29,7 @@ def list_model_cards(value: Value) -> Iterator[str]:
     """Yield the cards there are numbers for."""
     if value["models"] and value["kind"] == "pairwise":
         yield _models(value)
+        yield _terms(value)
         yield from _rules(value)
         yield from _baselines(value)
     yield from _tasks(value)
@@ -62,6 +64,12 @@ def _models(value: Value) -> str:
         meant,
         show_figure("models", show_both(partial(strength_chart, value["models"])), table),
     )
+
+
+def _terms(value: Value) -> str:
+    meant = "What being shown first and being longer add to the log odds of winning; 0 is no lean."
+    table = show_texts("terms", tabulate_terms(value))
+    return show_card("terms", "At equal strength of the models", meant, table)
 
 
 def _rank(strength: Value) -> str:

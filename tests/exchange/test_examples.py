@@ -96,6 +96,14 @@ def test_length_bias_is_found_where_it_was_put_and_nowhere_else(found) -> None:
     assert judge_in(found[SCORES.name], LONG)["length"]["preference"]["low"] > 0
 
 
+def test_at_equal_strength_of_the_models_each_judge_leans_as_it_was_made_to(found) -> None:
+    told = {source: ranked["terms"] for source, ranked in found[WILDBENCH.name]["ranking"]["by"].items()}
+    assert told[FIRST.name]["side"]["low"] > 0
+    assert told[LONG.name]["length"]["low"] > 0
+    assert told[FIRST.name]["length"]["low"] <= 0
+    assert all(holds(told[source]["side"], 0.0) for source in ("humans", LONG.name))
+
+
 def test_the_scores_of_the_strict_judge_are_lower_by_what_was_taken_off(found) -> None:
     version = find_protocol(SCORES.protocol).version
     means = [

@@ -1,0 +1,59 @@
+"""What side and length add to a win at equal strength of the models: Bradley-Terry with two more terms.
+
+The log odds that A wins are the difference of the two models' strengths, plus `side` where A was shown first (minus it
+where B was), plus `length` for each standard deviation of the log ratio of lengths.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from agreement.bradley_terry import Games
+from agreement.categories import FloatArray, IntArray
+from agreement.estimate import Estimate, undefined
+from agreement.length import NO_VARIATION
+from agreement.logistic import fit_logistic
+
+NEVER_EXCHANGED = "the sides were never exchanged, so nothing tells position from the item's own order"
+MOST_NUMBERS = 4_000_000  # verdicts times terms, beyond which a fit takes longer than all else on the page
+NO_GAME = "no two models met on an item with a verdict and two responses"
+TOO_MANY = "too many verdicts and models for a fit here"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The log odds that the first position adds, and a standard deviation of the log ratio of lengths."""
+
+    side: Estimate
+    length: Estimate
+
+
+def fit_terms(games: Games, first: FloatArray, delta: FloatArray, cluster: IntArray) -> Terms:
+    """Return both terms with cluster-robust intervals; `first` is 1 where A was shown first, -1 where B was, 0 unknown.
+
+    A tie counts as half a win. A term that nothing tells apart is left out of the model and has its reason.
+    """
+    known = np.isfinite(delta)
+    one, two, won = (np.asarray(part)[known] for part in (games.first, games.second, games.result))
+    n, side, ratio = int(known.sum()), first[known], delta[known]
+    groups = int(np.unique(cluster[known]).size)
+    if n == 0 or n * (games.models + 1) > MOST_NUMBERS:
+        none = undefined(TOO_MANY if n else NO_GAME, n, groups)
+        return Terms(none, none)
+    columns: dict[str, FloatArray] = {}
+    if np.ptp(side):
+        columns["side"] = side
+    if spread := float(np.std(ratio)):
+        columns["length"] = ratio / spread
+    strengths = np.eye(games.models)[one] - np.eye(games.models)[two]
+    # One model is the measure of the others: only differences of strengths are told.
+    design = np.column_stack([*columns.values(), strengths[:, 1:]])
+    fit = fit_logistic(won.astype(np.float64), design, cluster[known])
+    place = {name: at for at, name in enumerate(columns)}
+
+    def term(name: str, why_not: str) -> Estimate:
+        return fit.estimate(place[name], n, clustered=True) if name in place else undefined(why_not, n, groups)
+
+    return Terms(term("side", NEVER_EXCHANGED), term("length", NO_VARIATION))

@@ -1,0 +1,31 @@
+"""What position and length add to a model's chance of winning, by people and by each judge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from agreement.bradley_terry import Games
+from agreement.bradley_terry_terms import fit_terms
+from agreement.categories import IntArray
+from agreement.length import log_ratio
+from exchange.panel import Panel
+
+FIRST = np.array([1.0, -1.0, 0.0])  # by order: AB, BA, and not known, which stands at -1
+
+
+def describe_terms(
+    panel: Panel, sides: tuple[IntArray, IntArray], models: int, raters: tuple[int, ...]
+) -> dict[str, Any]:
+    """Return the terms of side and length from every verdict of these raters; `sides` are the models of each item."""
+    ratings = panel.ratings
+    rows = np.flatnonzero(np.isin(ratings.rater, raters) & ~ratings.repeat & (ratings.code >= 0))
+    first, second = (side[ratings.item[rows]] for side in sides)
+    rows = rows[(first >= 0) & (second >= 0) & (first != second)]
+    item, order = ratings.item[rows], ratings.order[rows]
+    result = (1.0 + np.sign(panel.full.array[ratings.code[rows]])) / 2.0
+    games = Games(sides[0][item], sides[1][item], result, models)
+    cluster = item if panel.prompts is None else panel.prompts[item]
+    found = fit_terms(games, FIRST[order], log_ratio(*panel.lengths)[item], cluster)
+    return {"side": found.side.as_dict(), "length": found.length.as_dict()}
