@@ -76,7 +76,10 @@ def interval_chart(
 
     parts = [_axis((low, high), height, x, percent)]
     if reference is not None and low <= reference <= high:
-        parts.append(_line(x(reference), TOP, x(reference), height - BOTTOM, "stroke-dasharray:4 4;opacity:.6"))
+        # Beside each point alone where numbers stand between the lines: it would run through them.
+        middles = [TOP + frame.row * (place + 0.5) + 10 for place in range(len(rows))] if frame.stacked else []
+        ends = [(middle - 10, middle + 10) for middle in middles] or [(TOP, height - BOTTOM)]
+        parts += [_line(x(reference), top, x(reference), end, "stroke-dasharray:4 4;opacity:.6") for top, end in ends]
     described = []
     for place, row in enumerate(rows):
         y = TOP + frame.row * (place + 0.5)
