@@ -224,7 +224,10 @@ def review_one(page, address):
     """Look at an item in every way that Review has, and give a verdict, after which the judges' replies are shown."""
     page.goto(address)
     expect(page.locator("#review")).to_have_attribute("data-state", "open")
-    for key in ("r", "d", "p", "g", "Escape", "1", "Enter"):
+    for key in ("r", "d", "p", "g"):
+        page.keyboard.press(key)
+    expect(page.locator("#review dialog")).to_be_visible()  # until then its keys would be the page's
+    for key in ("Escape", "1", "Enter"):
         page.keyboard.press(key)
     expect(page.locator(".saved")).to_contain_text("Saved ")
     settle(page)

@@ -11,6 +11,7 @@ import threading
 import time
 import zipfile
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet
@@ -383,11 +384,14 @@ def test_two_processes_share_a_run_instead_of_doubling_it(store, database, make_
 
 def test_a_process_that_is_done_waits_for_the_one_that_shares_its_run(store, database, make_study) -> None:
     make_study(16)
-    with OpenAIServer(lambda seen: GOOD, delay=0.1) as server:
-        slow = start(database, server, "--concurrency", "1")
+    late = replace(GOOD, delay=12.0)  # longer than a process takes to start on a busy machine
+    with (
+        OpenAIServer(lambda seen: late if seen.number == 0 else GOOD) as server,
+        start(database, server, "--concurrency", "1") as slow,
+    ):
         wait_for(server, 1)
-        quick = start(database, server, "--concurrency", "8")
-        output, problems = quick.communicate(timeout=120)
+        with start(database, server, "--concurrency", "8") as quick:
+            output, problems = quick.communicate(timeout=120)
         assert quick.returncode == 0
         done = json.loads(output)
         assert (done["run"], done["missing"], done["stopped"]) == ({"ok": 32}, 0, None)
