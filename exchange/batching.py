@@ -115,23 +115,25 @@ class BatchRun:
         A batch cannot learn from refusals what the server does not take: this call does.
         """
         summary, before = self.run.summary, self._answered()
-        tried: list[Task] = []
-
-        def fetch(_: int) -> Sequence[Task]:
+        tried, too_long = 0, summary.by_failure["context"]
+        while not summary.stopped and self._answered() == before:
             # A text that is too long for the model says nothing about the next one.
-            wasted = len(tried) - (summary.by_failure["context"] - too_long)
-            found = [] if self._answered() > before or wasted >= PROBES else self._fetch(1)
-            tried.extend(found)
-            return found
-
-        too_long = summary.by_failure["context"]
-        self.run.fetch = fetch
-        await self.run.go()
+            if tried - (summary.by_failure["context"] - too_long) >= PROBES:
+                self.run.stop("the first calls brought no reply, so nothing was handed in")
+            elif tasks := await asyncio.to_thread(self._fetch, 1):
+                tried += 1
+                await self._make(tasks)
+            else:
+                break
         self._probed = self._answered() > before
-        if not self._probed and len(tried) >= PROBES:
-            self.run.stop("the first calls brought no reply, so nothing was handed in")
         self.part.take_again()
         return bool(tried)
+
+    async def _make(self, tasks: Sequence[Task]) -> None:
+        """Make these calls one by one, not in a batch."""
+        given = iter((tasks, ()))
+        self.run.fetch = lambda _: next(given)
+        await self.run.go()
 
     def _answered(self) -> int:
         return self.run.summary.calls - self.run.summary.by_status["failed"]

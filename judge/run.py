@@ -1,7 +1,7 @@
 """A bounded run of a judge over tasks, each call handed on to be kept as it ends. Knows no database.
 
-Calls go out as places come free; what has ended is recorded together by one writer, so that keeping a call durably
-costs the calls in flight nothing.
+Calls go out as places come free, and the next ones are fetched before they are needed; what has ended is recorded
+together by one writer, so that keeping a call durably costs the calls in flight nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -155,14 +155,12 @@ class Run:
         self.limits = limits
         self.traffic = Traffic(limits.per_minute)
         self.summary = Summary(limits.prices)
-        self._flying: set[asyncio.Task[None]] = set()
+        self.in_flight = 0  # calls on their way, or waiting to be recorded
+        self._waiting: deque[Task] = deque()
+        self._ahead: asyncio.Future[Sequence[Task]] | None = None  # what is fetched while others are asked
+        self._next_one = asyncio.Lock()
         self._refusals, self._refused_with = 0, ""
         self._ended: asyncio.Queue[tuple[Call, asyncio.Future[None]] | None] = asyncio.Queue()
-
-    @property
-    def in_flight(self) -> int:
-        """Return how many calls are on their way."""
-        return len(self._flying)
 
     def stop(self, why: str) -> None:
         """Send nothing more, not again either; what is in flight is waited for and kept."""
@@ -172,31 +170,43 @@ class Run:
     async def go(self) -> Summary:
         """Run to the end and return how it went; cancelled, it gives up what is in flight and keeps what has ended."""
         writer = asyncio.create_task(self._write())
+        self._fetch_ahead()
+        places = [asyncio.create_task(self._work()) for _ in range(self.limits.concurrency)]
         try:
-            await self._work()
+            await asyncio.gather(*places)
         finally:
-            for task in self._flying:
-                task.cancel()
-            await asyncio.gather(*self._flying, return_exceptions=True)
-            self._flying = set()
+            for place in places:
+                place.cancel()
+            await asyncio.gather(*places, *([self._ahead] if self._ahead else []), return_exceptions=True)
+            self._waiting.clear()
             self._ended.put_nowait(None)
             await writer
         return self.summary
 
     async def _work(self) -> None:
-        waiting: list[Task] = []
-        more = True
-        while (more or waiting or self._flying) and not (self.summary.stopped and not self._flying):
-            if more and not waiting and not self.summary.stopped:
-                waiting = list(reversed(await asyncio.to_thread(self.fetch, self.limits.concurrency)))
-                more = bool(waiting)
-            while waiting and self.in_flight < self.limits.concurrency and await self.traffic.turn():
-                self._flying.add(asyncio.create_task(self._call(waiting.pop())))
-            if self._flying:
-                ended, self._flying = await asyncio.wait(self._flying, return_when=asyncio.FIRST_COMPLETED)
-                errors = [error for task in ended if (error := task.exception())]
-                if errors:
-                    raise errors[0]
+        """Fill one of the places in which calls fly at once."""
+        while task := await self._next():
+            self.in_flight += 1
+            try:
+                await self._call(task)
+            finally:
+                self.in_flight -= 1
+
+    async def _next(self) -> Task | None:
+        """Return what may be asked now; None when nothing is left or the run was stopped."""
+        async with self._next_one:
+            while self._ahead and not self._waiting and not self.summary.stopped:
+                # Whoever gives up waiting does not take from the others what they wait for.
+                self._waiting.extend(await asyncio.shield(self._ahead))
+                self._ahead = None
+                if self._waiting:
+                    self._fetch_ahead()
+            if self.summary.stopped or not self._waiting or not await self.traffic.turn():
+                return None
+            return self._waiting.popleft()
+
+    def _fetch_ahead(self) -> None:
+        self._ahead = asyncio.ensure_future(asyncio.to_thread(self.fetch, self.limits.concurrency))
 
     async def _call(self, task: Task) -> None:
         try:

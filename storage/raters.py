@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -33,5 +34,11 @@ def find_rater(connection: Connection, kind: RaterKind, name: str) -> int | None
 
 def add_if_absent(connection: Connection, table: Table, **values: Any) -> None:
     """Insert a row unless it is there: two processes may meet the same new thing at the same moment."""
-    dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # the other one need not be loaded
-    connection.execute(dialect.insert(table).values(values).on_conflict_do_nothing())
+    add_absent(connection, table, [values])
+
+
+def add_absent(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert those of the rows that are not there, in one go."""
+    if rows:
+        dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # the other one need not be loaded
+        connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)

@@ -14,13 +14,13 @@ from judge.domain import Item, Order, Status, StudyError, content_hash
 from storage.codec import encode, item_from_json
 from storage.owners import is_dead, process_name
 from storage.placing import place
-from storage.raters import add_if_absent, rater_id_of
+from storage.raters import add_absent, add_if_absent, rater_id_of
 from storage.reads import ITEMS_BETWEEN
 from storage.schema import batch_requests, calls, items, leases, raters, runs, studies, texts, verdicts
 from storage.studies import StudyRow, keep_protocol
 
 LEASE = timedelta(seconds=90)
-LONGESTITEMS_BETWEEN = 256
+LONGEST_STRETCH = 256
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -139,7 +139,7 @@ def take_stretch(connection: Connection, run: RunRow, now: datetime) -> tuple[in
     cursor = connection.execute(select(runs.c.cursor).where(runs.c.id == run.id).with_for_update()).scalar_one()
     owner, expires = process_name(), now + LEASE
     if cursor < total:
-        last = min(total, cursor + max(8, min(LONGESTITEMS_BETWEEN, total // 16)))
+        last = min(total, cursor + max(8, min(LONGEST_STRETCH, total // 16)))
         connection.execute(update(runs).where(runs.c.id == run.id).values(cursor=last))
         taken = {"run_id": run.id, "first": cursor, "last": last, "owner": owner, "expires": expires}
         connection.execute(insert(leases).values(taken))
@@ -279,9 +279,9 @@ def keep_reading(
 def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now: datetime) -> list[int]:
     """Store calls and what was read from them, and return for each the verdict that stands now."""
     placed = place(connection, run.id, [(call.wanted, call.status) for call in ended])
-    for call in ended:
-        if call.prompt_hash is not None and call.prompt is not None:
-            add_if_absent(connection, texts, hash=call.prompt_hash, body=call.prompt)
+    prompts = {call.prompt_hash: call.prompt for call in ended if call.prompt_hash and call.prompt is not None}
+    # In one order everywhere, so that two processes that keep the same prompts never wait for each other.
+    add_absent(connection, texts, [{"hash": digest, "body": prompts[digest]} for digest in sorted(prompts)])
     rows = [
         {
             "study_id": run.study.id,

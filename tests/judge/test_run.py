@@ -182,3 +182,66 @@ def test_an_item_that_cannot_be_rendered_is_a_failure_of_its_own(protocols, item
     done = run(protocols, desk, ask)
     assert done.summary.by_status == {"failed": 2}
     assert "add response_b" in desk.kept[0].answer.message
+
+
+def test_the_next_calls_are_fetched_while_the_first_ones_fly(protocols, item) -> None:
+    fetched_again = threading.Event()
+
+    class Watched(Desk):
+        def fetch(self, count: int) -> list[Task]:
+            if len(self.tasks) < 20:
+                fetched_again.set()
+            return super().fetch(count)
+
+    async def ask(prompt):
+        assert await asyncio.to_thread(fetched_again.wait, 30)
+        return GOOD
+
+    desk = Watched(item, 20)
+    run(protocols, desk, ask, concurrency=4)
+    assert len(desk.kept) == 20
+
+
+def test_a_run_that_is_given_up_waits_for_what_is_being_fetched(protocols, item) -> None:
+    flying, fetched = threading.Event(), threading.Event()
+
+    class Slow(Desk):
+        def fetch(self, count: int) -> list[Task]:
+            if len(self.tasks) < 20:
+                flying.wait(30)
+                time.sleep(0.2)
+                fetched.set()
+            return super().fetch(count)
+
+    async def ask(prompt):
+        flying.set()
+        await asyncio.sleep(30)
+        return GOOD
+
+    async def give_up(started: Run) -> None:
+        going = asyncio.create_task(started.go())
+        await asyncio.to_thread(flying.wait, 30)
+        going.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await going
+        assert fetched.is_set()  # else it would be taken after everything had been left to others
+
+    desk = Slow(item, 20)
+    asyncio.run(give_up(Run(protocols["wildbench-pairwise"], ask, desk.fetch, desk.record, Limits(4))))
+    assert desk.kept == []
+
+
+def test_what_cannot_be_fetched_ends_the_run_and_keeps_what_was_answered(protocols, item) -> None:
+    class Broken(Desk):
+        def fetch(self, count: int) -> list[Task]:
+            if len(self.tasks) < 20:
+                raise OSError("no such disk")
+            return super().fetch(count)
+
+    async def ask(prompt):
+        return GOOD
+
+    desk = Broken(item, 20)
+    with pytest.raises(OSError, match="no such disk"):
+        run(protocols, desk, ask, concurrency=4)
+    assert len(desk.kept) == 4
