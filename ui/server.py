@@ -29,6 +29,8 @@ from judge.switches import is_on
 from storage.health import check_health
 from storage.store import Store
 from ui.app import Guarded, build_app
+from ui.assets import Assets
+from ui.documents import FRONTEND, Documents, make_heads
 from ui.doors import Doors
 from ui.front import Front, is_loopback
 from ui.gate import Gate, name_of, unusable
@@ -118,7 +120,8 @@ def make_web_app(blocks: Guarded, accounts: Accounts, front: Front) -> Gate:
         gr.mount_gradio_app(web, blocks, path="/", root_path=front.root_path or None, auth_dependency=name_of, **MOUNT)
     # Only a launch says so; without it gradio takes any file of the machine for one that was uploaded.
     blocks.has_launched = True
-    return Gate(Doors(web, accounts, blocks.guarded_doors()), accounts, front)
+    pages = Documents(Assets(web, FRONTEND / "assets"), make_heads(blocks))
+    return Gate(Doors(pages, accounts, blocks.guarded_doors()), accounts, front)
 
 
 class Server(uvicorn.Server):
