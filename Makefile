@@ -3,7 +3,7 @@
 PYTHON ?= python3
 ENV := .venv
 BIN := $(ENV)/bin
-CODE := app.py terminal.py terminal_backup.py terminal_examples.py terminal_judge.py terminal_probe.py terminal_statistics.py terminal_users.py judge agreement storage exchange ui tests benchmarks
+CODE := app.py terminal judge agreement storage exchange ui tests benchmarks
 
 # Where this is set, every start of the program compiles it anew, which takes as long as everything else at a start.
 unexport PYTHONDONTWRITEBYTECODE

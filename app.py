@@ -16,7 +16,8 @@ import typer
 
 from judge.domain import InputError, Verdict
 from judge.protocol import find_protocol, list_protocols
-from terminal import (
+from terminal.backup import backup, restore
+from terminal.command import (
     BY,
     DEFAULT_DATABASE,
     AsJson,
@@ -29,12 +30,11 @@ from terminal import (
     own_weights,
     write,
 )
-from terminal_backup import backup, restore
-from terminal_examples import demo
-from terminal_judge import judge, reparse
-from terminal_probe import probe
-from terminal_statistics import agreement, plan, verify
-from terminal_users import audit, users
+from terminal.examples import demo
+from terminal.judge import judge, reparse
+from terminal.probe import probe
+from terminal.statistics import agreement, plan, verify
+from terminal.users import audit, users
 
 app = typer.Typer(
     add_completion=False,

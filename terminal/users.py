@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from judge.domain import InputError
-from terminal import BY, DEFAULT_DATABASE, AsJson, DatabaseUrl, clear_errors, opened, write
+from terminal.command import BY, DEFAULT_DATABASE, AsJson, DatabaseUrl, clear_errors, opened, write
 
 users = typer.Typer(no_args_is_help=True, help="Who may sign in. With the first account, everybody has to.")
 RoleName = Annotated[

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from terminal import BY, DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
+from terminal.command import BY, DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
 
 Several = list[str] | None
 SINCE = "Only human verdicts given at or after this time (UTC unless it says otherwise)."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from terminal import BY, DEFAULT_DATABASE, DatabaseUrl, clear_errors, opened, write
+from terminal.command import BY, DEFAULT_DATABASE, DatabaseUrl, clear_errors, opened, write
 
 
 def demo(database: DatabaseUrl = DEFAULT_DATABASE) -> None:

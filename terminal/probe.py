@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from judge.domain import InputError
-from terminal import (
+from terminal.command import (
     BY,
     DEFAULT_DATABASE,
     AsJson,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from terminal import (
+from terminal.command import (
     BY,
     DEFAULT_DATABASE,
     AsJson,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from terminal import BY, DEFAULT_DATABASE, DatabaseUrl, clear_errors, write
+from terminal.command import BY, DEFAULT_DATABASE, DatabaseUrl, clear_errors, write
 
 
 def backup(
