@@ -101,6 +101,32 @@ def test_davidson_without_ties_is_bradley_terry_and_says_when_there_is_no_maximu
     assert "every game is a tie" in fit_davidson(Games([0, 1], [1, 0], [0.5, 0.5], 2)).why
 
 
+@pytest.mark.parametrize(
+    "games",
+    [
+        Games([0, 0, 0], [1, 1, 1], [1, 1, 0.5], 2),
+        Games([0, 1, 1, 2], [1, 2, 0, 1], [1, 1, 0.5, 0.5], 3),
+        Games([0, 1, 0, 2], [1, 2, 2, 3], [0.5, 0.5, 1, 0.5], 4),
+    ],
+)
+def test_davidson_has_no_maximum_where_an_order_of_the_models_explains_every_game(games):
+    found = fit_davidson(games)
+    assert "no maximum" in found.why
+    assert np.isnan([found.nu, *found.strengths]).all()
+
+
+def test_davidson_has_a_maximum_where_a_tie_contradicts_the_order():
+    found = fit_davidson(Games([0, 1, 0], [1, 2, 2], [1, 1, 0.5], 3))
+    one, two, tie = found.strengths[0] - found.strengths[1], found.strengths[1] - found.strengths[2], np.log(found.nu)
+
+    def share(gap):
+        return np.array([gap / 2, tie, -gap / 2]) - np.logaddexp.reduce([gap / 2, tie, -gap / 2])
+
+    # At a maximum as many ties are expected as there were: one in three games.
+    assert np.exp([share(gap)[1] for gap in (one, two, one + two)]).sum() == pytest.approx(1)
+    assert one == pytest.approx(two)
+
+
 @given(st.integers(0, 10_000))
 def test_ranking_accuracy_by_counting_pairs(seed):
     rng = np.random.default_rng(seed)
