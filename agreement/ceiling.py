@@ -244,9 +244,10 @@ def _correlate_moments(sums: FloatArray) -> FloatArray:
     """Return Pearson's r from stacked sums (…, 6) of 1, x, y, xx, yy, xy."""
     mean = divide(sums, sums[..., :1])
     _, x, y, xx, yy, xy = np.moveaxis(mean, -1, 0)
-    spread = (xx - x**2) * (yy - y**2)
-    flat = ~(spread > 1e-24) | (sums[..., 0] < 3)
-    return np.where(flat, np.nan, (xy - x * y) / np.sqrt(np.where(flat, 1.0, spread)))
+    var_x, var_y = xx - x**2, yy - y**2
+    # What does not vary has a variance of next to nothing, never quite 0, and always less than its mean square.
+    flat = ~((var_x > 1e-12 * xx) & (var_y > 1e-12 * yy)) | (sums[..., 0] < 3)
+    return np.where(flat, np.nan, (xy - x * y) / np.sqrt(np.where(flat, 1.0, var_x * var_y)))
 
 
 def score_ceiling(

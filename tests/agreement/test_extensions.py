@@ -50,6 +50,8 @@ def test_intraclass_correlation_needs_a_complete_block():
     assert intraclass_correlation([[1.0, np.nan], [np.nan, 2.0]])["icc_2_1"].why
     assert intraclass_correlation([[1.0], [2.0]])["icc_2_1"].why == "fewer than two raters"
     assert intraclass_correlation(np.ones((5, 3)))["icc_2_1"].value is None
+    cancelled = intraclass_correlation([[2.0, 2.0], [1.0, 2.0], [2.0, 1.0]])
+    assert [made.value for made in cancelled.values()] == [pytest.approx(-1), None]
 
 
 @given(st.integers(0, 10_000))
