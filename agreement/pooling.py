@@ -71,7 +71,9 @@ def correlate_systems(
     units = units_of_rows(rows, one.size, clustered=clusters is not None)
 
     def compute(sums: FloatArray) -> FloatArray:
-        means = divide(sums[..., :2], sums[..., 2:]).round(9)  # equal means are equal, whatever they are made of
+        means = divide(sums[..., :2], sums[..., 2:])
+        if coefficient != "pearson":  # for ranks equal means are equal, whatever they are made of
+            means = means.round(9)
         flat = means.reshape(-1, many, 2)
         found = np.array(
             [rank_correlation(m[:, 0], m[:, 1], coefficient) if np.isfinite(m).all() else np.nan for m in flat]
