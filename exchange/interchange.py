@@ -197,10 +197,10 @@ def _verdict(value: Any, where: str) -> GivenVerdict:
 
 
 def _label(value: Mapping[str, Any], where: str) -> str | None:
-    """Return a label; a score may be written as a number, and many programs write 4 as 4.0."""
+    """Return a label; a score may be written as a number."""
     found = value.get("label")
     if isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found):
-        return str(int(found) if found == int(found) else found)
+        return str(found)
     if found is not None and not isinstance(found, str):
         _refuse(f"{where}.label", "a label of the scale", found)
     return found

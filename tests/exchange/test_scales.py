@@ -10,8 +10,10 @@ from small_studies import check_estimates, human, item, judged, put
 from small_studies import write_protocol as write
 
 from exchange.agreeing import agree
+from exchange.importing import ImportRequest, import_files
 from exchange.panel import Options
 from judge.domain import InputError
+from judge.protocol import find_protocol
 from storage.store import Store
 
 pytestmark = pytest.mark.one_database
@@ -76,9 +78,12 @@ def test_a_scale_from_0_to_100_is_told(store: Store, tmp_path: Path) -> None:
     assert value["judges"][0]["ceilings"]["kappa_quadratic"]["gap"]["value"] is not None
 
 
-def test_a_score_may_be_written_as_a_number_with_a_point(store: Store, tmp_path: Path) -> None:
-    scale = write(tmp_path, "halves", {"1": 1, "1.5": 1.5, "2": 2}, kind="direct")
-    scores = (1, 1.0, 1.5, "1.5", 2.0, "2")
+@pytest.mark.parametrize("names", [("1", "1.5", "2"), ("1.0", "1.5", "2.0")])
+def test_a_score_may_be_written_as_any_number_that_is_the_same(
+    names: tuple[str, str, str], store: Store, tmp_path: Path
+) -> None:
+    scale = write(tmp_path, "halves", dict(zip(names, (1, 1.5, 2), strict=True)), kind="direct")
+    scores = (1, "1.0", 1.5, "1.50", 2.0, "2")
     items = [
         {"id": f"q{n}", "instruction": "?", "response": "!", "verdicts": [{"rater": "ana", "label": score}]}
         for n, score in enumerate(scores)
@@ -87,8 +92,18 @@ def test_a_score_may_be_written_as_a_number_with_a_point(store: Store, tmp_path:
     assert agree(store, "s", QUICK)["raters"][0]["labels"] == [2, 2, 2]
 
 
-@pytest.mark.parametrize("score", [1.25, True])
-def test_a_number_that_is_no_label_is_refused(score: float, store: Store, tmp_path: Path) -> None:
+def test_a_table_may_hold_scores_with_a_point(store: Store, tmp_path: Path) -> None:
+    scale = write(tmp_path, "halves", {"1": 1, "1.5": 1.5, "2": 2}, kind="direct")
+    path = tmp_path / "scores.csv"
+    path.write_text("id,instruction,response,ana\na,?,!,1.0\nb,?,!,\nc,?,!,2.0\n", encoding="utf-8")
+    columns = {name: name for name in ("id", "instruction", "response")} | {"label:ana": "ana"}
+    request = ImportRequest([str(path)], "s", find_protocol(scale), mapping=columns)
+    import_files(store, request, lambda _: None)
+    assert agree(store, "s", QUICK)["raters"][0]["labels"] == [1, 0, 1]
+
+
+@pytest.mark.parametrize("score", [1.25, True, "1.25", "1_0", "٢"])
+def test_a_number_that_is_no_label_is_refused(score: Any, store: Store, tmp_path: Path) -> None:
     scale = write(tmp_path, "halves", {"1": 1, "1.5": 1.5, "2": 2}, kind="direct")
     bad = {"id": "q", "instruction": "?", "response": "!", "verdicts": [{"rater": "ana", "label": score}]}
     with pytest.raises(InputError, match=r"verdicts\[0\]\.label"):
