@@ -92,14 +92,15 @@ def test_a_score_may_be_written_as_any_number_that_is_the_same(
     assert agree(store, "s", QUICK)["raters"][0]["labels"] == [2, 2, 2]
 
 
-def test_a_table_may_hold_scores_with_a_point(store: Store, tmp_path: Path) -> None:
+def test_a_table_may_hold_scores_with_a_point_and_a_column_of_a_judge(store: Store, tmp_path: Path) -> None:
     scale = write(tmp_path, "halves", {"1": 1, "1.5": 1.5, "2": 2}, kind="direct")
     path = tmp_path / "scores.csv"
-    path.write_text("id,instruction,response,ana\na,?,!,1.0\nb,?,!,\nc,?,!,2.0\n", encoding="utf-8")
-    columns = {name: name for name in ("id", "instruction", "response")} | {"label:ana": "ana"}
+    path.write_text("id,instruction,response,ana,gpt\na,?,!,1.0,1.5\nb,?,!,,2\nc,?,!,2.0,\n", encoding="utf-8")
+    columns = {name: name for name in ("id", "instruction", "response")} | {"label:ana": "ana", "judge:gpt-x": "gpt"}
     request = ImportRequest([str(path)], "s", find_protocol(scale), mapping=columns)
     import_files(store, request, lambda _: None)
-    assert agree(store, "s", QUICK)["raters"][0]["labels"] == [1, 0, 1]
+    found = [(rater["name"], rater["kind"], rater["labels"]) for rater in agree(store, "s", QUICK)["raters"]]
+    assert found == [("ana", "human", [1, 0, 1]), ("gpt-x", "judge", [0, 1, 1])]
 
 
 @pytest.mark.parametrize("score", [1.25, True, "1.25", "1_0", "٢"])
