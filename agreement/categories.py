@@ -49,6 +49,15 @@ class Categories:
         """Return the values as an array."""
         return np.asarray(self.values, dtype=np.float64)
 
+    def from_middle(self) -> Categories:
+        """Return the categories with values counted from the middle of the scale, so that their signs tell the side.
+
+        The middle is the middle label, or half-way between the two that stand there.
+        """
+        size = len(self.values)
+        middle = (self.values[(size - 1) // 2] + self.values[size // 2]) / 2.0
+        return Categories(tuple(value - middle for value in self.values), self.tie)
+
     def weights(self, weighting: Weighting) -> FloatArray:
         """Return agreement weights: 1 on the diagonal, less the further apart two declared values are."""
         if weighting == "nominal":
@@ -58,7 +67,7 @@ class Categories:
         return np.asarray(1.0 - (gap if weighting == "linear" else gap**2))
 
     def signs(self) -> IntArray:
-        """Return who each label prefers: 1 for A, 0 for neither, -1 for B."""
+        """Return who each label prefers: 1 for A, 0 for neither, -1 for B; values must count from the middle."""
         return np.sign(self.array).astype(np.int64)
 
     def encode(self, labels: Sequence[str | None], names: Sequence[str]) -> IntArray:

@@ -209,15 +209,14 @@ def _leave_each_out(
         cells.append(np.where((one >= 0) & (two >= 0), one * k + two + 1, 0))
     counted = np.stack([np.bincount(cell, minlength=k * k + 1)[1:] for cell in cells]).reshape(-1, k, k)
     tables: FloatArray = (counted.sum(axis=0, keepdims=True) if pooled else counted).astype(np.float64)
-    one_item = np.eye(k * k).reshape(-1, k, k)
     if mirrored:
-        tables, one_item = tables + tables.swapaxes(1, 2), one_item + one_item.swapaxes(1, 2)
+        tables = tables + tables.swapaxes(1, 2)
     common = tables.sum(axis=(-2, -1)) / (2.0 if mirrored else 1.0)
     values = np.where(common >= LEAST_COMMON, base.compute(tables), np.nan)
-    without = base.compute(tables[:, None] - one_item) - values[:, None]
-    held = (tables.reshape(-1, k * k) > 0) & np.isfinite(without)
     steps = np.zeros((tables.shape[0], k * k + 1))  # the first place is for items that the pair has not both rated
-    steps[:, 1:] = np.where(held, without, 0.0)
+    for at, table in enumerate(tables):
+        places, changed = _without_one(table, base, mirrored)
+        steps[at, places + 1] = np.nan_to_num(changed - values[at])
     defined = max(int(np.isfinite(values).sum()), 1)
     change = np.zeros(codes.shape[0])
     for at, cell in enumerate(cells):
@@ -225,13 +224,30 @@ def _leave_each_out(
     return float(mean_defined(values)), change / defined
 
 
+def _without_one(table: FloatArray, base: Statistic, mirrored: bool) -> tuple[IntArray, FloatArray]:
+    """Return the cells of a table that hold anything, and the statistic without one item of each, in blocks."""
+    k = table.shape[0]
+    places = np.flatnonzero(table)
+    block = max(1, MOST_NUMBERS // table.size)
+    parts = []
+    for start in range(0, places.size, block):
+        one, two = np.divmod(places[start : start + block], k)
+        less = np.repeat(table[None], one.size, axis=0)
+        less[np.arange(one.size), one, two] -= 1.0
+        if mirrored:
+            less[np.arange(one.size), two, one] -= 1.0
+        parts.append(np.asarray(base.compute(less)))
+    return places, np.concatenate(parts) if parts else np.zeros(0)
+
+
 def _correlate_moments(sums: FloatArray) -> FloatArray:
     """Return Pearson's r from stacked sums (…, 6) of 1, x, y, xx, yy, xy."""
     mean = divide(sums, sums[..., :1])
     _, x, y, xx, yy, xy = np.moveaxis(mean, -1, 0)
-    spread = (xx - x**2) * (yy - y**2)
-    flat = ~(spread > 1e-24) | (sums[..., 0] < 3)
-    return np.where(flat, np.nan, (xy - x * y) / np.sqrt(np.where(flat, 1.0, spread)))
+    var_x, var_y = xx - x**2, yy - y**2
+    # What does not vary has a variance of next to nothing, never quite 0, and always less than its mean square.
+    flat = ~((var_x > 1e-12 * xx) & (var_y > 1e-12 * yy)) | (sums[..., 0] < 3)
+    return np.where(flat, np.nan, (xy - x * y) / np.sqrt(np.where(flat, 1.0, var_x * var_y)))
 
 
 def score_ceiling(

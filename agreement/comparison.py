@@ -95,8 +95,9 @@ def compare_units(units: Units, categories: Categories, sampling: Sampling | Non
     values = categories.array
     order = np.argsort(values)  # ranks need rising rows; a scale may be declared from its best label down
     rising = scores.table_statistics(values[order], values[order])
-    for name, statistic in rising.items():
-        statistics[name] = replace(statistic, compute=_reordered(statistic, order))
+    if (order[1:] < order[:-1]).any():
+        rising = {name: replace(one, compute=_reordered(one, order)) for name, one in rising.items()}
+    statistics |= rising
     n = int(table.sum())
     if n == 0:
         none = undefined("no item has both verdicts", 0, units.clusters)

@@ -44,7 +44,26 @@ def fit_davidson(games: Games) -> Davidson:
         return Davidson(fit_strengths(wins), 0.0)
     if not wins.any():
         return Davidson(none, float("nan"), "no maximum: every game is a tie")
+    if _ordered(wins, ties):
+        why = "no maximum: an order of the models explains every win and every tie, so strengths would grow without end"
+        return Davidson(none, float("nan"), why)
     return _newton(wins, ties)
+
+
+def _ordered(wins: FloatArray, ties: FloatArray) -> bool:
+    """Return whether models can be placed so that winners stand a step or more ahead, and ties are within a step.
+
+    Then no win and no tie is a surprise, and the likelihood grows for ever as steps and nu grow together. Places are
+    raised as wins and ties demand until nothing moves; a circle of demands never comes to rest.
+    """
+    ahead = np.where(wins > 0, 1.0, np.where(ties > 0, -1.0, -np.inf))
+    place = np.zeros(wins.shape[0])
+    for _ in range(wins.shape[0]):
+        raised = np.maximum(place, (place + ahead).max(axis=1))
+        if np.array_equal(raised, place):
+            return True
+        place = raised
+    return False
 
 
 def _newton(wins: FloatArray, ties: FloatArray) -> Davidson:

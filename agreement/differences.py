@@ -87,9 +87,11 @@ def compare_judge_scores(
     reference, row = np.unique(sides[0][seen], return_inverse=True)
     one, two = (np.searchsorted(rising, side[seen]) for side in sides[1:])
     n, shape = int(seen.sum()), (reference.size, rising.size, rising.size)
+    names: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall")
+    if n == 0:
+        return dict.fromkeys(names, undefined("no item has all three scores"))
     owner, many = number_clusters(np.zeros(n) if clusters is None else np.asarray(clusters)[seen])
     size = int(np.prod(shape))
-    names: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall")
     if size * max(many, 1) > MOST_NUMBERS:
         return dict.fromkeys(names, undefined("too many different scores for an interval here", n))
     cell = (row.reshape(-1) * rising.size + one) * rising.size + two

@@ -12,6 +12,8 @@ from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling, Statistic, estimate_all, units_of
 from agreement.pairs import divide
 
+NO_VARIANCE = "the scores do not vary, or the variances of items and of raters cancel out"
+
 
 def _two_way(sums: FloatArray, raters: int, averaged: bool) -> FloatArray:
     """Return ICC(2,1), or ICC(2,k) of the raters' mean, from sums of 1, x_j, all x squared and row sums squared."""
@@ -25,8 +27,11 @@ def _two_way(sums: FloatArray, raters: int, averaged: bool) -> FloatArray:
     rater = between_raters / (raters - 1.0)
     error = divide(rest, (n - 1.0) * (raters - 1.0))
     if averaged:
-        return divide(item - error, item + divide(rater - error, n))
-    return divide(item - error, item + (raters - 1.0) * error + divide(raters * (rater - error), n))
+        below = item + divide(rater - error, n)
+    else:
+        below = item + (raters - 1.0) * error + divide(raters * (rater - error), n)
+    # Variances that cancel leave next to nothing, never quite 0.
+    return divide(item - error, np.where(np.abs(below) > 1e-12 * (item + rater + error), below, 0.0))
 
 
 def intraclass_correlation(
@@ -45,9 +50,7 @@ def intraclass_correlation(
         [np.ones(complete.shape[0]), centred, (centred**2).sum(axis=1), centred.sum(axis=1) ** 2],
     )
     statistics = {
-        name: Statistic(
-            partial(_two_way, raters=complete.shape[1], averaged=averaged), "percentile", "the scores do not vary"
-        )
+        name: Statistic(partial(_two_way, raters=complete.shape[1], averaged=averaged), "percentile", NO_VARIANCE)
         for name, averaged in names.items()
     }
     cluster = None if clusters is None else number_clusters(np.asarray(clusters)[kept])[0]

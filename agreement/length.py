@@ -5,7 +5,7 @@ People prefer longer answers too, often rightly: a rate of .6 is a fact, not a b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -112,10 +112,8 @@ def length_controlled_win_rate(
     cluster = None if clusters is None else number_clusters(np.asarray(clusters)[used])[0]
     fit = fit_logistic(won[used], design, cluster)
     made = fit.estimate(0, n, clusters is not None, level)
-    if made.value is None or made.low is None or made.high is None:
-        return made
-    value, low, high = (float(expit(number)) for number in (made.value, made.low, made.high))
-    return Estimate(value, low, high, made.method, n, made.clusters, warnings=made.warnings)
+    value, low, high = (None if end is None else float(expit(end)) for end in (made.value, made.low, made.high))
+    return replace(made, value=value, low=low, high=high)
 
 
 def partial_spearman(

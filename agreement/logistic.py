@@ -11,6 +11,7 @@ from agreement.categories import FloatArray, IntArray
 from agreement.estimate import Estimate, list_warnings, undefined
 
 STEPS = 50
+EXACT = "the verdicts follow the model exactly, so they say nothing of the uncertainty"
 LARGEST = 15.0  # a logit beyond this means that the maximum lies at infinity
 
 
@@ -23,19 +24,20 @@ class LogisticFit:
     groups: int
     why: str | None = None
 
-    def interval(self, index: int, level: float) -> tuple[float, float]:
-        """Return a coefficient's interval, from t with one degree of freedom less than there are clusters."""
-        half = float(stdtrit(self.groups - 1, (1.0 + level) / 2.0) * np.sqrt(self.covariance[index, index]))
-        return float(self.coefficients[index]) - half, float(self.coefficients[index]) + half
-
     def estimate(self, index: int, n: int, clustered: bool, level: float = 0.95) -> Estimate:
-        """Return a coefficient from n observations with its interval, or why there is none."""
+        """Return a coefficient from n observations, or why there is none.
+
+        Its interval is from t with one degree of freedom less than there are clusters.
+        """
         groups = self.groups if clustered else None
         if self.why:
             return undefined(self.why, n, groups)
-        low, high = self.interval(index, level)
-        value = float(self.coefficients[index])
-        return Estimate(value, low, high, "cluster-robust, t", n, groups, warnings=list_warnings(n, groups))
+        value, variance = float(self.coefficients[index]), float(self.covariance[index, index])
+        if variance <= 1e-24 * max(1.0, value**2):
+            return Estimate(value, n=n, clusters=groups, why=EXACT, warnings=list_warnings(n, groups))
+        half = float(stdtrit(self.groups - 1, (1.0 + level) / 2.0)) * variance**0.5
+        warnings = list_warnings(n, groups)
+        return Estimate(value, value - half, value + half, "cluster-robust, t", n, groups, warnings=warnings)
 
 
 def fit_logistic(outcome: FloatArray, design: FloatArray, cluster: IntArray | None = None) -> LogisticFit:

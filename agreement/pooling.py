@@ -72,6 +72,8 @@ def correlate_systems(
 
     def compute(sums: FloatArray) -> FloatArray:
         means = divide(sums[..., :2], sums[..., 2:])
+        if coefficient != "pearson":  # for ranks equal means are equal, whatever they are made of
+            means = means.round(9)
         flat = means.reshape(-1, many, 2)
         found = np.array(
             [rank_correlation(m[:, 0], m[:, 1], coefficient) if np.isfinite(m).all() else np.nan for m in flat]

@@ -19,7 +19,7 @@ from agreement.estimate import Estimate, list_warnings, undefined
 from agreement.pairs import count_pairs
 
 Selection = Literal["random", "known chances", "judge's doubt"]
-SMALL = 100
+SMALL = 100  # labels (or clusters), below which an interval is from t
 ASSUMPTIONS: dict[Selection, str] = {
     "random": "the labelled items are a random sample of all items",
     "known chances": "each item had a known chance above 0 of being labelled, by which it is weighted",
@@ -83,9 +83,10 @@ def _interval(value: float, variance: float, freedom: int, n: int, level: float)
     if variance <= 1e-24 * max(1.0, value**2):
         return Estimate(value, n=n, why="the values do not vary, so they say nothing of the uncertainty")
     tail = (1.0 + level) / 2.0
-    z = float(ndtri(tail)) if freedom >= SMALL else float(stdtrit(freedom, tail))
+    small = freedom + 1 < SMALL
+    z = float(stdtrit(freedom, tail) if small else ndtri(tail))
     half = z * float(np.sqrt(variance))
-    method = "normal" if freedom >= SMALL else "t"
+    method = "t" if small else "normal"
     return Estimate(value, value - half, value + half, method, n, warnings=list_warnings(n))
 
 
@@ -152,7 +153,7 @@ def correct_mean(sample: Sample, selection: Selection = "random", level: float =
 
     corrected, variance = estimate(weight)
     alone, variance_alone = estimate(0.0)
-    gain = variance_alone / variance if np.isfinite(variance) and variance > 0 else None
+    gain = variance_alone / variance if np.isfinite([variance, variance_alone]).all() and variance > 0 else None
     judge_only = _judge_only(sample.judge[judged], None if sample.cluster is None else sample.cluster[judged], level)
     kish = float(1.0 / (share @ share))
     return PredictionPowered(corrected, alone, judge_only, weight, gain, n, size, selection, kish)

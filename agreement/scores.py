@@ -73,13 +73,16 @@ def spearman(tables: ArrayLike) -> FloatArray:
 def kendall(tables: ArrayLike) -> FloatArray:
     """Return Kendall's tau-b (ties corrected, as scores on a scale are full of them)."""
     counts = np.asarray(tables, dtype=np.float64)
-    rows, columns = np.arange(counts.shape[-2]), np.arange(counts.shape[-1])
-    sign_rows = np.sign(rows[:, None] - rows).astype(np.float64)
-    sign_columns = np.sign(columns[:, None] - columns).astype(np.float64)
-    balance = (counts * (sign_rows @ counts @ sign_columns.T)).sum(axis=(-2, -1))
+    balance = (counts * _below_less_above(_below_less_above(counts, -2), -1)).sum(axis=(-2, -1))
     total = counts.sum(axis=(-2, -1)) ** 2
     untied = (total - (counts.sum(axis=-1) ** 2).sum(axis=-1)) * (total - (counts.sum(axis=-2) ** 2).sum(axis=-1))
     return np.asarray(np.clip(divide(balance, np.sqrt(untied)), -1.0, 1.0) * _varied(counts))
+
+
+def _below_less_above(counts: FloatArray, axis: int) -> FloatArray:
+    """Return for each place along an axis the counts that stand lower less those that stand higher."""
+    until = np.cumsum(counts, axis=axis)
+    return np.asarray(2.0 * until - counts - counts.sum(axis=axis, keepdims=True))
 
 
 def _mean_over(tables: ArrayLike, values: FloatArray) -> FloatArray:

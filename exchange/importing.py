@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import re
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from exchange.formats.table import convert_table
 from exchange.interchange import FieldError, Record, record_from_json
 from exchange.rows import Row
 from exchange.sources import has_mojibake, is_table, read_rows, repair_mojibake
-from judge.domain import InputError, ItemError, Study, StudyError
+from judge.domain import InputError, ItemError, Scale, Study, StudyError
 from judge.protocol import Protocol, find_protocol, load_version
 from judge.render import check_item
 from storage.imports import Added, Prepared, prepare
@@ -25,6 +26,7 @@ from storage.store import Store
 
 Thing = TypeVar("Thing")
 
+NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
 BATCH = 400  # items stored in one transaction: few enough that nobody notices the wait
 SHOWN_ERRORS = 20
 PREVIEWED_ERRORS = 200
@@ -288,20 +290,26 @@ class _Check:
             self.notes.append(f"no protocol was named: {self.known_protocol.name} suits the first item")
         try:
             for part in split_pair(record, self.protocol):
-                self._check(part)
-                yield self._counted(part, row)
+                yield self._counted(self._checked(part), row)
         except (FieldError, ItemError) as error:
             self._refuse(row.refuse(str(error)))
 
-    def _check(self, record: Record) -> None:
+    def _checked(self, record: Record) -> Record:
+        """Return a record that suits the protocol, its labels written as the scale writes them."""
         check_item(self.protocol, record.item)
-        labels = self.protocol.scale.labels
+        scale = self.protocol.scale
+        if all(verdict.label is None or verdict.label in scale.labels for verdict in record.verdicts):
+            return record
+        given = []
         for index, verdict in enumerate(record.verdicts):
-            if verdict.label is not None and verdict.label not in labels:
+            label = None if verdict.label is None else find_label(verdict.label, scale)
+            if verdict.label is not None and label is None:
                 raise FieldError(
                     f"verdicts[{index}].label",
-                    f"{verdict.label!r} is not a label of {self.protocol.name} ({' '.join(labels)})",
+                    f"{verdict.label!r} is not a label of {self.protocol.name} ({' '.join(scale.labels)})",
                 )
+            given.append(replace(verdict, label=label))
+        return replace(record, verdicts=tuple(given))
 
     def _counted(self, record: Record, row: Row) -> Prepared:
         item = prepare(record.item, record.verdicts)
@@ -338,6 +346,16 @@ def _suited(record: Record) -> Protocol:
     item = record.item
     family = "prometheus" if item.rubric is not None or item.response_b is None else "wildbench"
     return find_protocol(f"{family}-{'pairwise' if item.response_b is not None else 'direct'}")
+
+
+def find_label(text: str, scale: Scale) -> str | None:
+    """Return the label that is meant: the text itself, or the same number written otherwise, as in 4.0 for 4."""
+    if text in scale.labels:
+        return text
+    if not NUMBER.fullmatch(text):
+        return None
+    same = [label for label in scale.labels if NUMBER.fullmatch(label) and float(label) == float(text)]
+    return same[0] if len(same) == 1 else None
 
 
 def split_pair(record: Record, protocol: Protocol) -> list[Record]:

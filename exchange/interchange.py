@@ -176,11 +176,7 @@ def _verdict(value: Any, where: str) -> GivenVerdict:
     if len(rater) > LONGEST_NAME:
         raise FieldError(f"{where}.rater", f"is longer than {LONGEST_NAME} characters")
     status: Status = _choice(value, "status", get_args(Status), where) or "ok"
-    label = value.get("label")
-    if isinstance(label, int) and not isinstance(label, bool):
-        label = str(label)  # a score written as a number
-    elif label is not None and not isinstance(label, str):
-        _refuse(f"{where}.label", "a label of the scale", label)
+    label = _label(value, where)
     if (label is None) == (status == "ok"):
         reason = "is missing" if label is None else f"must not stand beside status {status!r}"
         raise FieldError(f"{where}.label", reason)
@@ -198,6 +194,16 @@ def _verdict(value: Any, where: str) -> GivenVerdict:
         confidence=_confidence(value, where),
         extra=extra,
     )
+
+
+def _label(value: Mapping[str, Any], where: str) -> str | None:
+    """Return a label; a score may be written as a number."""
+    found = value.get("label")
+    if isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found):
+        return str(found)
+    if found is not None and not isinstance(found, str):
+        _refuse(f"{where}.label", "a label of the scale", found)
+    return found
 
 
 def _flag(value: Mapping[str, Any], key: str, where: str) -> bool:

@@ -91,8 +91,9 @@ class Panel:
 
     @cached_property
     def full(self) -> Categories:
-        """Return the declared scale."""
-        return Categories.of(self.scale)
+        """Return the declared scale; preferences count from its middle, whatever number that has."""
+        declared = Categories.of(self.scale)
+        return declared.from_middle() if self.kind == "pairwise" else declared
 
     @cached_property
     def categories(self) -> Categories:

@@ -12,6 +12,7 @@ import yaml
 from judge.domain import Point, ProtocolError, Scale
 
 REQUIRED = ("title", "kind", "placeholder", "scale", "answer")
+MOST_LABELS = 127  # on a scale: what a table of two raters' labels and a stored verdict have room for
 OPTIONAL = ("system", "request", "without_reference", "cut_words")
 _FENCE = re.compile(r"^---[ \t]*\r?\n", re.MULTILINE)
 
@@ -155,6 +156,8 @@ class _FrontMatter:
             self.refuse(node, "scale must be a list of labels, lowest to highest for response A")
         if len(node.value) < 2:
             self.refuse(node, "scale must have at least two labels")
+        if len(node.value) > MOST_LABELS:
+            self.refuse(node, f"scale has {len(node.value)} labels and may have at most {MOST_LABELS}")
         points: list[Point] = []
         for entry in node.value:
             point = self.point(entry)

@@ -46,6 +46,18 @@ def put(
     return study
 
 
+def write_protocol(
+    folder: Path, name: str, scale: dict[str, float], kind: str = "pairwise", tie: str | None = None
+) -> str:
+    """Write a protocol with this scale, label by label with its value, and return the file's name."""
+    points = [{"label": label, "value": value, "tie": label == tie} for label, value in scale.items()]
+    fields = "{$candidate_A} {$candidate_B}" if kind == "pairwise" else "{$model_output}"
+    head = {"title": name, "kind": kind, "placeholder": "{$name}", "scale": points, "answer": {"json": "choice"}}
+    path = folder / f"{name}.md"
+    path.write_text(f"---\n{json.dumps(head)}\n---\n{{$user_query}} {fields}\n", encoding="utf-8")
+    return str(path)
+
+
 EDGES: dict[str, list[dict[str, Any]]] = {
     "constant raters": many(
         lambda n: [human("ana", "A+"), human("ben", label_of(n)), judged("A+"), judged("A+", "BA")]

@@ -1,8 +1,9 @@
 """Tables: CSV, TSV, Parquet, or any flat rows, one column a field.
 
-A row is an item, or an item with one verdict (`label`, and who gave it), or an item with a column for each
-rater, which a mapping names `label:RATER`. Rows with the same id, or in a table without ids with the same
-content, are one item with several verdicts. A row without an id is named by its number.
+A row is an item, or an item with one verdict (`label`, and who gave it), or an item with a column for
+each rater, which a mapping names `label:RATER`, or `judge:RATER` where the rater is a model. Rows with
+the same id, or in a table without ids with the same content, are one item with several verdicts. A row
+without an id is named by its number.
 
 Everything is text: `007` stays `007`. Our own export puts a quotation mark before cells that a
 spreadsheet would run as formulas; it is taken off again.
@@ -22,7 +23,7 @@ from exchange.formats.preferences import preference, side_names
 from exchange.rows import Row
 from judge.domain import InputError, content_hash
 
-PER_RATER = "label:"
+PER_RATER, PER_JUDGE = "label:", "judge:"
 _PLAIN = ("model_a", "model_b", "model", "reference_answer", "cluster")
 _GIVEN = ("kind", "status", "order", "comment", "created", "raw")
 
@@ -50,10 +51,15 @@ def convert(rows: Iterable[Row]) -> Iterator[Outcome]:
 def convert_table(rows: Iterable[Row], mapping: Mapping[str, str]) -> Iterator[Outcome]:
     """Return the items of tables whose columns are named: `{"instruction": "Prompt", "label:ana": "Ana", …}`."""
     for field in mapping:
-        if field not in FIELDS and not (field.startswith(PER_RATER) and field != PER_RATER):
-            yield InputError(f"mapping: {field!r} is not a field; known: {', '.join(sorted(FIELDS))}, label:RATER")
+        if field not in FIELDS and (not _of_rater(field) or field in (PER_RATER, PER_JUDGE)):
+            known = ", ".join(sorted(FIELDS))
+            yield InputError(f"mapping: {field!r} is not a field; known: {known}, label:RATER, judge:RATER")
             return
     yield from _convert(rows, lambda _: mapping)
+
+
+def _of_rater(field: str) -> bool:
+    return field.startswith((PER_RATER, PER_JUDGE))
 
 
 def _convert(rows: Iterable[Row], mapping_for: Callable[[Row], Mapping[str, str]]) -> Iterator[Outcome]:
@@ -94,7 +100,7 @@ class _Line:
                 "rename one, or name it in the mapping"
             )
         # A table of verdicts stays one where a cell is empty: its rows may still be of one item.
-        self.judged = any(field == "label" or field.startswith(PER_RATER) for field in mapping)
+        self.judged = any(field == "label" or _of_rater(field) for field in mapping)
 
     def cell(self, field: str) -> Any:
         return self.value[self.mapping[field]] if field in self.mapping else None
@@ -158,12 +164,11 @@ class _Line:
         return {column: found for column, found in texts.items() if found not in (None, "")}
 
     def verdicts(self) -> list[dict[str, Any]]:
-        columns = {field: column for field, column in self.mapping.items() if field.startswith(PER_RATER)}
-        found = [
-            {"rater": field.removeprefix(PER_RATER), "label": label}
-            for field in columns
-            if (label := self._label(field)) is not None
-        ]
+        found: list[dict[str, Any]] = []
+        for field in filter(_of_rater, self.mapping):
+            if (label := self._label(field)) is not None:
+                kind, _, rater = field.partition(":")
+                found.append({"rater": rater, "label": label, **({"kind": "judge"} if kind == "judge" else {})})
         label = self._label("label")
         if label is not None or self.text("status") not in (None, "ok"):
             found.append(present({"rater": self._rater(), "label": label, **self._given()}))

@@ -163,6 +163,17 @@ def test_length_controlled_win_rate():
     assert made.low < 0.5 < made.high
 
 
+def test_outcomes_that_follow_the_model_exactly_have_a_value_and_no_interval():
+    delta = np.array([0.5, -0.5, 1.0, -1.0])
+    ties = length.length_controlled_win_rate(np.full(4, 0.5), delta)
+    assert ties.value == pytest.approx(0.5)
+    assert (ties.low, ties.high) == (None, None)
+    assert "exactly" in ties.why
+    won = length.length_controlled_win_rate(np.array([0.75, 0.75, 0.75, 0.75]), delta)
+    assert won.value == pytest.approx(0.75)
+    assert won.low is None
+
+
 def test_partial_spearman(quick):
     rng = np.random.default_rng(3)
     human = rng.normal(size=500)

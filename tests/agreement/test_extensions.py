@@ -50,6 +50,8 @@ def test_intraclass_correlation_needs_a_complete_block():
     assert intraclass_correlation([[1.0, np.nan], [np.nan, 2.0]])["icc_2_1"].why
     assert intraclass_correlation([[1.0], [2.0]])["icc_2_1"].why == "fewer than two raters"
     assert intraclass_correlation(np.ones((5, 3)))["icc_2_1"].value is None
+    cancelled = intraclass_correlation([[2.0, 2.0], [1.0, 2.0], [2.0, 1.0]])
+    assert [made.value for made in cancelled.values()] == [pytest.approx(-1), None]
 
 
 @given(st.integers(0, 10_000))
@@ -99,6 +101,32 @@ def test_davidson_without_ties_is_bradley_terry_and_says_when_there_is_no_maximu
     assert fit_davidson(plain).strengths == pytest.approx(fit_strengths(wins), abs=1e-9)
     assert "groups" in fit_davidson(Games([0, 2], [1, 3], [0.5, 0.5], 4)).why
     assert "every game is a tie" in fit_davidson(Games([0, 1], [1, 0], [0.5, 0.5], 2)).why
+
+
+@pytest.mark.parametrize(
+    "games",
+    [
+        Games([0, 0, 0], [1, 1, 1], [1, 1, 0.5], 2),
+        Games([0, 1, 1, 2], [1, 2, 0, 1], [1, 1, 0.5, 0.5], 3),
+        Games([0, 1, 0, 2], [1, 2, 2, 3], [0.5, 0.5, 1, 0.5], 4),
+    ],
+)
+def test_davidson_has_no_maximum_where_an_order_of_the_models_explains_every_game(games):
+    found = fit_davidson(games)
+    assert "no maximum" in found.why
+    assert np.isnan([found.nu, *found.strengths]).all()
+
+
+def test_davidson_has_a_maximum_where_a_tie_contradicts_the_order():
+    found = fit_davidson(Games([0, 1, 0], [1, 2, 2], [1, 1, 0.5], 3))
+    one, two, tie = found.strengths[0] - found.strengths[1], found.strengths[1] - found.strengths[2], np.log(found.nu)
+
+    def share(gap):
+        return np.array([gap / 2, tie, -gap / 2]) - np.logaddexp.reduce([gap / 2, tie, -gap / 2])
+
+    # At a maximum as many ties are expected as there were: one in three games.
+    assert np.exp([share(gap)[1] for gap in (one, two, one + two)]).sum() == pytest.approx(1)
+    assert one == pytest.approx(two)
 
 
 @given(st.integers(0, 10_000))

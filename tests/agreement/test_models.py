@@ -184,6 +184,24 @@ def test_corrected_mean_is_the_formula():
     assert twice.high - twice.low == pytest.approx(found.corrected.high - found.corrected.low, rel=0.02)
 
 
+def test_labels_of_one_cluster_have_no_gain():
+    human, judge = np.array([1.0, 0.0, 1.0, np.nan, np.nan, np.nan]), np.array([1.0, 0.0, 1.0, 0.0, 1.0, 1.0])
+    found = correct_mean(Sample(human, judge, cluster=np.array([0, 0, 0, 1, 1, 2])))
+    assert found.corrected.low is not None
+    assert "two independent" in found.human_only.why
+    assert found.gain is None
+
+
+@pytest.mark.parametrize(("labels", "method"), [(99, "t"), (100, "normal")])
+def test_from_a_hundred_labels_on_an_interval_is_normal(labels, method):
+    rng = np.random.default_rng(0)
+    human = np.where(np.arange(300) < labels, rng.random(300), np.nan)
+    made = correct_mean(Sample(human, rng.random(300))).human_only
+    quantile = stats.norm.ppf(0.975) if method == "normal" else stats.t.ppf(0.975, labels - 1)
+    spread = np.nanstd(human, ddof=1) / np.sqrt(labels)
+    assert (made.method, made.high) == (method, pytest.approx(np.nanmean(human) + quantile * spread))
+
+
 def test_design_weights_undo_selection():
     rng = np.random.default_rng(1)
     human = (rng.random(40_000) < 0.3).astype(float)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from agreement import pairs
+from agreement.bradley_terry import Games, fit_models
+from agreement.categories import Categories
 from agreement.combine import combine_orders, joint_agreement, take_majority
 from agreement.comparison import compare, compare_table
 from agreement.dawid_skene import find_consensus
@@ -14,6 +16,7 @@ from agreement.length import log_ratio, measure_length_preference, measure_longe
 from agreement.many import alpha, count_labels, fleiss_kappa, gwet_many
 from agreement.planning import items_for_kappa
 from agreement.position import measure_swaps
+from agreement.scores import compare_scores
 
 HUMANS = ("annotator1", "annotator2", "annotator3")
 TABLES = (
@@ -131,3 +134,50 @@ def test_kept_table_gives_the_same_as_codes(golden, three_way):
     times = np.array(table).reshape(-1)
     again = compare(np.repeat(first, times), np.repeat(second, times), three_way)
     assert again.estimates == compare_table(table, three_way).estimates
+
+
+def test_weights_of_ones_own_are_cohens_1968():
+    apart = np.array([[0, 1, 3], [1, 0, 6], [3, 6, 0]])
+    table = [[88, 14, 18], [10, 40, 10], [2, 6, 12]]
+    assert round(float(pairs.cohen_kappa(table, 1 - apart / 6)), 3) == 0.348
+
+
+@pytest.mark.parametrize(
+    ("table", "nominal", "linear"),
+    [
+        ([[10, 4, 1, 0], [5, 10, 12, 2], [2, 4, 12, 5], [0, 2, 6, 13]], 0.0724, 0.0655),
+        ([[38, 5, 0, 1], [33, 11, 3, 0], [10, 14, 5, 6], [3, 7, 3, 10]], 0.0505, 0.0517),
+        ([[5, 3, 0, 0], [3, 11, 4, 0], [2, 13, 3, 4], [1, 2, 4, 14]], 0.0785, 0.0730),
+    ],
+)
+def test_standard_errors_of_the_sas_manual(table, nominal, linear):
+    scale = Categories((1.0, 2.0, 3.0, 4.0))
+    found = [round(pairs.kappa_standard_error(table, scale.weights(name)), 4) for name in ("nominal", "linear")]
+    assert found == [nominal, linear]
+
+
+def test_unaided_vision_of_stuart_1955():
+    table = [[1520, 266, 124, 66], [234, 1512, 432, 78], [117, 362, 1772, 205], [36, 82, 179, 492]]
+    margins, symmetry = pairs.stuart_maxwell(table), pairs.bowker(table)
+    assert (round(margins.statistic, 2), margins.freedom) == (11.96, 3)
+    assert (round(symmetry.statistic, 2), symmetry.freedom) == (19.11, 6)
+    assert round(float(pairs.cohen_kappa(table, np.eye(4))), 3) == 0.595
+
+
+def test_peak_flow_of_bland_and_altman_1986():
+    large = [494, 395, 516, 434, 476, 557, 413, 442, 650, 433, 417, 656, 267, 478, 178, 423, 427]
+    small = [512, 430, 520, 428, 500, 600, 364, 380, 658, 445, 432, 626, 260, 477, 259, 350, 451]
+    found = compare_scores(large, small, Sampling(resamples=50))
+    assert [round(found[name].value, 3) for name in ("pearson", "ccc")] == [0.943, 0.943]
+    assert round(found["bias"].value, 1) == 2.1
+
+
+def test_citations_between_journals_of_stigler_1994():
+    cited = np.array([[0, 730, 498, 221], [33, 0, 68, 17], [320, 813, 0, 142], [284, 276, 325, 0]])
+    first, second = (np.repeat(side.reshape(-1), cited.reshape(-1)) for side in np.indices((4, 4)))
+    found = fit_models(Games(first, second, np.ones(first.size), 4), "not asked for")
+    ahead = [round(one.value - found.strengths[0].value, 3) for one in found.strengths[1:]]
+    assert ahead == [-2.949, -0.480, 0.269]
+    spread = found.covariance
+    errors = [round(float(np.sqrt(spread[0, 0] + spread[at, at] - 2 * spread[0, at])), 3) for at in (1, 2, 3)]
+    assert errors == [0.103, 0.061, 0.071]

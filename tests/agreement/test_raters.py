@@ -73,6 +73,15 @@ def test_no_ceiling_without_two_humans():
     assert score_ceiling([[1.0, np.nan]], [1.0]).human_human.value is None
 
 
+@pytest.mark.parametrize("score", [1.0, 2.0, 1 / 3])
+def test_a_judge_who_always_gives_one_score_has_no_correlation(score, quick):
+    humans = np.random.default_rng(9).integers(1, 6, (7, 3)).astype(float)
+    humans[1, 0] = np.nan
+    found = score_ceiling(humans, np.full(7, score), quick)
+    assert found.human_human.value is not None
+    assert (found.human_judge.value, found.gap.value) == (None, None)
+
+
 def test_score_ceiling_leaves_the_rater_out(quick):
     rng = np.random.default_rng(0)
     truth = rng.normal(size=(300, 1))

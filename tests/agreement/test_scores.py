@@ -105,6 +105,14 @@ def test_between_systems(quick):
     assert correlate_systems((one, two), system % 2, "pearson", quick).value is None
 
 
+def test_systems_with_one_mean_share_a_rank_whatever_they_are_made_of(quick):
+    third, two_thirds, four_thirds = np.round([1 / 3, 2 / 3, 4 / 3], 12)
+    one = [1, third, two_thirds, four_thirds, two_thirds, two_thirds, four_thirds, two_thirds, 2, 2, 2, 2]
+    two = np.repeat([1.0, 3.0, 2.0], 4)
+    made = correlate_systems((one, two), np.repeat([0, 1, 2], 4), "spearman", quick)
+    assert made.value == pytest.approx(stats.spearmanr([1, 1, 2], [1, 3, 2]).statistic)
+
+
 FIVE_SCORES = Categories((1.0, 2.0, 3.0, 4.0, 5.0))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import gradio as gr
 import pytest
-from small_studies import EDGES, check_estimates, human, judged, label_of, many, put
+from small_studies import EDGES, LABELS, check_estimates, human, judged, label_of, many, put, write_protocol
 
 from exchange.agreeing import agree
 from exchange.panel import Options
@@ -82,6 +82,28 @@ def test_every_number_that_there_is_not_has_a_reason_in_json_report_and_page(
         assert "None" not in told
         assert "nan" not in re.sub(r"[a-z]*nan[a-z]+|[a-z]+nan[a-z]*", "", told)
     assert value["sentence"] in tell_all(value)
+    check_page(Agreement(store).show(gr.Request(query_params={"study": "s", "resamples": "200"})))
+
+
+def as_score(one: dict[str, Any]) -> dict[str, Any]:
+    """Return an item of the edge table as one response with scores; what a judge said in order BA is another's."""
+
+    def scored(verdict: dict[str, Any]) -> dict[str, Any]:
+        label, rater = verdict["label"], "k" if verdict.get("order") == "BA" else verdict["rater"]
+        return {**verdict, "label": label and str(5 - LABELS.index(label)), "order": None, "rater": rater}
+
+    kept = {key: one[key] for key in ("id", "instruction", "model_a")}
+    return {**kept, "response": one["response_a"], "verdicts": [scored(verdict) for verdict in one["verdicts"]]}
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_scores_say_so_too(name: str, store: Store, tmp_path: Path) -> None:
+    scale = write_protocol(tmp_path, "five", {str(n): n for n in range(1, 6)}, kind="direct")
+    put(store, tmp_path, [as_score(one) for one in EDGES[name]], protocol=scale)
+    value = json.loads(json.dumps(agree(store, "s", QUICK), allow_nan=False))
+    check_estimates(value)
+    for told in (read(write_report(value)).text, tell_all(value)):
+        assert "None" not in told
     check_page(Agreement(store).show(gr.Request(query_params={"study": "s", "resamples": "200"})))
 
 

@@ -140,6 +140,11 @@ BAD = {
     "placeholder without name": (GOOD.replace('"{$name}"', '"{$field}"'), 4, "placeholder must be"),
     "placeholder without an end": (GOOD.replace('"{$name}"', '"$name"'), 4, "placeholder must be"),
     "one label": (GOOD.replace('  - {label: "A", value: 1}\n', ""), 6, "at least two labels"),
+    "more labels than a verdict has room for": (
+        GOOD.replace('  - {label: "A", value: 1}\n', "".join(f"  - {{label: {n}, value: {n}}}\n" for n in range(127))),
+        6,
+        "at most 127",
+    ),
     "duplicate label": (GOOD.replace('label: "A"', 'label: "b"'), 7, "duplicate label 'b'"),
     "label without value": (GOOD.replace('"A", value: 1', '"A"'), 7, "has no value"),
     "label that YAML takes for a truth value": (GOOD.replace('"A", value: 1', "yes, value: 1"), 7, "quotes"),
