@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from exchange.cautions import list_cautions
+from exchange.figures import write_decimal, write_percent
 from exchange.panel import Panel
 
 NAMES = {
@@ -102,22 +103,12 @@ def told(made: dict[str, Any], percent: bool = False) -> Told:
     why = made.get("why") or ""
     if made["value"] is None:
         return Told("–", why or "undefined")
-    shown = _percent if percent else _decimal
-    if made["low"] is None or made["high"] is None:
-        return Told(shown(made["value"]), why)
+    low, high = made["low"], made["high"]
+    known = [made["value"]] if low is None or high is None else [made["value"], low, high]
     # Two ends that would read alike get one digit more.
-    fine = percent and made["high"] - made["low"] < 0.01
-    return Told(f"{shown(made['value'], fine)} [{shown(made['low'], fine)}, {shown(made['high'], fine)}]", why)
-
-
-def _decimal(value: float, fine: bool = False) -> str:
-    del fine
-    text = f"{value:.2f}"
-    return ("0.00" if text == "-0.00" else text).replace("-", "−")
-
-
-def _percent(value: float, fine: bool = False) -> str:
-    return f"{100 * value:.{1 if fine else 0}f} %".replace("-", "−")
+    places = 1 if len(known) > 1 and high - low < 0.01 else 0
+    value, *ends = [write_percent(each, places) if percent else write_decimal(each) for each in known]
+    return Told(f"{value} [{', '.join(ends)}]" if ends else value, why)
 
 
 def _many(count: int, noun: str) -> str:

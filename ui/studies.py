@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 
 from exchange.examples import EXAMPLES, load_examples
+from exchange.figures import write_percent
 from judge.domain import AccordError, Study, StudyError
 from storage.overviews import Overview
 from storage.store import Store
@@ -322,7 +323,7 @@ def show_head(overview: Overview) -> str:
         f"{study.wanted} {'verdict' if study.wanted == 1 else 'verdicts'} per item",
         "blind" if study.blind else "not blind",
         *(["judge revealed after each verdict"] if study.reveal else []),
-        *([f"{study.repeat_share:.0%} hidden repeats"] if study.repeat_share else []),
+        *([f"{write_percent(study.repeat_share)} hidden repeats"] if study.repeat_share else []),
         f"guidelines version {study.guideline_version}",
         f"seed {study.seed}",
     ]

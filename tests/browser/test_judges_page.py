@@ -95,7 +95,7 @@ def test_a_run_goes_on_when_the_page_is_closed_and_is_found_done(open_page, serv
     expect(state(again)).to_have_text("done")
     row = again.locator("table.runs tbody tr").first
     expect(row.locator("[data-name=ok]")).to_have_text("8")
-    expect(row.locator("[data-name='Same in both orders']")).to_have_text("0% of 4")
+    expect(row.locator("[data-name='Same in both orders']")).to_have_text("0 % of 4")
     expect(again.locator("#progress .run-card")).to_have_count(0)
     choose(again, "Judge", preset)
     expect(again.locator("#estimate")).to_contain_text("nothing to start")

@@ -121,7 +121,7 @@ def test_a_run_is_started_watched_and_compared(page, make_study, server) -> None
     assert timer.active is False
     assert '<th scope="row"><span class="mark">◆</span> m</th>' in table
     assert '<td data-name="ok">10</td>' in table
-    assert '<td data-name="Same in both orders">0% of 5</td>' in table
+    assert '<td data-name="Same in both orders">0 % of 5</td>' in table
     assert ">done<" in table
 
 
