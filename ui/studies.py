@@ -18,7 +18,7 @@ from ui.display import escape
 from ui.downloads import DownloadControls, DownloadsPanel
 from ui.items import SCRIPT, ItemControls, ItemsPanel
 from ui.notices import count, show_bar, show_empty, show_failure, show_link, show_success, show_table
-from ui.page import INSTANT, Settings, asked, on_load, open_door, signed_in
+from ui.page import INSTANT, Settings, asked, on_load, open_door, say_at_once, signed_in
 from ui.planning import PlanControls, PlanPanel
 from ui.study_form import StudyForm, StudyFormControls
 from ui.uploads import ASSIGNING, CHOOSING, WORKING, Upload, UploadControls, UploadPanel, chosen_mapping, told_import
@@ -141,9 +141,11 @@ class Studies:
     def _wire_upload(self, on: Controls) -> None:
         files, inputs = [on.upload.files, on.upload.repair], on.upload.inputs
         shown = [on.upload.preview, on.upload.repair, on.store_upload, on.stored]
+        say_at_once(on.upload.files.change, on.stored, "Reading the files …")
         on.upload.files.change(self.receive, files, [on.upload.mapping, *shown], **CHOOSING)
         on.upload.preview.assign(self.assign, files, [on.upload.mapping, *shown], **ASSIGNING)
         on.upload.repair.input(self.preview, inputs, shown, **CHOOSING)
+        say_at_once(on.store_upload.click, on.stored, "Importing …")
         imported = on.store_upload.click(self.store_upload, inputs, [on.stored, on.store_upload], **WORKING)
         imported.then(self.refresh, None, [on.head, *ItemsPanel.outputs(on.items)], **INSTANT)
 

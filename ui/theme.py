@@ -10,7 +10,7 @@ import gradio as gr
 
 FOLDER = Path(__file__).parent
 ICON = FOLDER / "icon.svg"
-DOOR = FOLDER / "door.js"
+SCRIPTS = [FOLDER / name for name in ("door.js", "at_work.js")]  # what every page has from its first moment
 STYLES = sorted(FOLDER.glob("*.css"))  # what all pages share, and a file for each page that needs one
 
 # Gradio ships other weights of its fonts with most letters missing; 400 and 700 of these two are complete.
@@ -49,9 +49,8 @@ def make_theme() -> gr.themes.Base:
 
 
 # In the page itself, so that they are found under any root path.
-HEAD = (
-    f'<link rel="icon" type="image/svg+xml" href="data:image/svg+xml,{quote(ICON.read_text("utf-8"))}">'
-    f"<script>{DOOR.read_text('utf-8')}</script>"
+HEAD = f'<link rel="icon" type="image/svg+xml" href="data:image/svg+xml,{quote(ICON.read_text("utf-8"))}">' + "".join(
+    f"<script>{script.read_text('utf-8')}</script>" for script in SCRIPTS
 )
 
 LAUNCH: dict[str, Any] = {
