@@ -25,7 +25,9 @@ const say = (text) => {
   banner.hidden = !text;
 };
 const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (/[.?…]$/.test(text) ? "" : ".");
-const items = (count) => `${count} item${count === 1 ? "" : "s"}`;
+const number = (count) => count.toLocaleString("en");
+const items = (count) => `${number(count)} item${count === 1 ? "" : "s"}`;
+const duration = (seconds) => (seconds < 5400 ? `${Math.max(1, Math.round(seconds / 60))} min` : `${(seconds / 3600).toFixed(1)} h`);
 const sleep = (time) => new Promise((done) => setTimeout(done, time));
 
 // --- time in sight -----------------------------------------------------------------------------
@@ -136,9 +138,9 @@ const showNothing = (given) => {
   const done = given.progress.skipped ? `, ${given.progress.skipped} skipped` : "";
   const last = sheet && (sheet.own || given.saved) ? () => once(() => load(sheet.item)) : null;
   showGate(
-    made("h2", given.why === "finished" ? "Finished" : "Nothing to do now"),
+    made("h2", given.why === "finished" && given.progress.total ? "Finished" : "Nothing to do now"),
     made("p", given.nothing),
-    made("p", `You have done ${given.progress.done} of ${items(given.progress.total)}${done}.`, { className: "muted" }),
+    made("p", `You have done ${number(given.progress.done)} of ${items(given.progress.total)}${done}.`, { className: "muted" }),
     made("button", "Look again", { type: "button", className: "button", onclick: () => once(() => load("")) }),
     ...(last ? [made("button", "Back to the last item", { type: "button", className: "button", onclick: last })] : []),
   );
@@ -147,12 +149,11 @@ const showNothing = (given) => {
 const showProgress = () => {
   const { done, total } = sheet.progress;
   const pace = sheet.pace.seconds;
-  const left = pace ? Math.max(1, Math.round(((total - done) * pace) / 60)) : null;
-  const told = [`${done} of ${total}`];
-  if (pace) told.push(`${Math.round(pace)} s each`, `about ${left} min left`);
+  const told = [`${number(done)} of ${number(total)}`];
+  if (pace) told.push(`${Math.round(pace)} s each`, `about ${duration((total - done) * pace)} left`);
   find(".progress-text").textContent = told.join(" · ");
   find("progress").value = total ? done / total : 0;
-  find(".team").textContent = `Team ${sheet.pace.given} of ${sheet.pace.wanted}`;
+  find(".team").textContent = `Team ${number(sheet.pace.given)} of ${number(sheet.pace.wanted)}`;
 };
 
 const showLabels = () => {
@@ -281,7 +282,9 @@ const prepareNext = () => {
 
 const stamp = (moment) => new Date(moment).toLocaleTimeString([], { hour12: false });
 const showSaved = (answer) => {
-  if (answer.saved) find(".saved").textContent = `Saved ${stamp(answer.saved)}`;
+  if (!answer.saved) return;
+  find(".saved").textContent = `Saved ${stamp(answer.saved)}`;
+  find(".saved").title = new Date(answer.saved).toLocaleString([], { dateStyle: "full", timeStyle: "long" });
 };
 
 const load = async (item, options) => {
