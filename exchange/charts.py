@@ -13,7 +13,7 @@ from html import escape
 from typing import Any, Literal
 
 from exchange.figures import write_percent
-from exchange.sentences import told
+from exchange.sentences import NAMES, told
 
 SIDE_A = "var(--side-a,#2f6fd6)"
 SIDE_B = "var(--side-b,#b35a00)"
@@ -147,9 +147,10 @@ def ceiling_chart(judges: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> s
         note = f"gap {gap}" if gap != "–" and frame is WIDE else ""
         rows.append(Row(judge["name"], "judge", judge["leave_one_out"], note))
     reference = first["human_ceiling"]["value"]
-    title = f"Agreement ({first['statistic'].replace('_', ' ')}): people with each other, and judges with people"
-    if frame is not WIDE:
-        title = f"Agreement ({first['statistic'].replace('_', ' ')})"
+    name = NAMES[first["statistic"]]
+    title = f"{name[0].upper()}{name[1:]}"
+    if frame is WIDE:
+        title += ": people with each other, and judges with people"
     return interval_chart(title, rows, reference=reference, frame=frame)
 
 

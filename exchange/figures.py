@@ -8,9 +8,9 @@ def write_percent(share: float, places: int = 0) -> str:
     return _signed(f"{100 * share:.{places}f}", " %")
 
 
-def write_decimal(value: float) -> str:
-    """Return a coefficient with two decimals."""
-    return _signed(f"{value:.2f}", "")
+def write_decimal(value: float, places: int = 2) -> str:
+    """Return a coefficient with two decimals, unless more are needed to tell it from 0."""
+    return _signed(f"{value:.{places}f}", "")
 
 
 def _signed(digits: str, unit: str) -> str:

@@ -16,7 +16,7 @@ from exchange.exporting import codebook, csv_lines, interchange_lines, long_rows
 from judge.domain import AccordError
 from storage.store import Store
 from ui.notices import show_success
-from ui.page import INSTANT, asked, say_at_once, signed_in
+from ui.page import asked, fall_silent, say_at_once, signed_in
 
 # The hidden button holds the file that was just made; pressing it is what makes a browser keep it.
 FETCH = "() => { document.querySelector('#fetch').click(); }"
@@ -98,7 +98,7 @@ class DownloadsPanel:
             outputs = [on.fetch, on.told]
             made = button.click(self.maker(name), None, outputs, show_progress="hidden", api_visibility="private")
             made.success(None, None, None, js=FETCH, api_visibility="private")
-            made.failure(lambda: "", None, on.told, **INSTANT)
+            fall_silent(made, on.told)
 
     def maker(self, name: str) -> Callable[[gr.Request], Iterator[tuple[str, str]]]:
         """Return the handler that makes one kind of file."""

@@ -117,6 +117,11 @@ def say_at_once(trigger: Callable[..., Any], place: gr.HTML, words: str) -> None
     trigger(None, None, place, js=f"() => {json.dumps(shown)}", **INSTANT)
 
 
+def fall_silent(work: Any, place: gr.HTML) -> None:
+    """Take the words back where the work broke: gradio's own message says so."""
+    work.failure(None, None, place, js="() => ''", **INSTANT)
+
+
 def asked(request: gr.Request, name: str) -> str:
     """Return what the page's address says under this name: `?study=…`; empty when it says nothing."""
     return str(dict(request.query_params).get(name, ""))

@@ -17,7 +17,7 @@ from storage.store import Store
 from ui.agreement_rules import CHOICES, Choice, read_rules
 from ui.display import escape
 from ui.notices import count, show_failure, show_table
-from ui.page import TYPING, asked, say_at_once
+from ui.page import TYPING, asked, fall_silent, say_at_once
 
 MISSING = "give an agreement from 0 to 100 %, a width above 0 and at least one person"
 PILOT_RULES = tuple(choice for choice in CHOICES if choice.name in ("levels", "combine"))
@@ -77,7 +77,8 @@ class PlanPanel:
         for box in inputs:
             box.change(self.answer, inputs, on.answer, **TYPING)
         say_at_once(on.whole.click, on.told, "Planning: the tests are simulated, which takes some seconds …")
-        on.whole.click(self.plan, [*inputs, *on.rules], on.told, **SIMULATED)
+        planned = on.whole.click(self.plan, [*inputs, *on.rules], on.told, **SIMULATED)
+        fall_silent(planned, on.told)
 
     def answer(self, share: float | None, width: float | None, people: float | None) -> str:
         """Return how many items and verdicts it takes."""
