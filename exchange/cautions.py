@@ -12,6 +12,7 @@ from agreement.comparison import PARADOX
 from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, FEW_ITEMS, SKEWED_ITEMS, SKEWED_SHARE
 from agreement.intervals import UNDEFINED_RESAMPLES
 from agreement.pairs import top_share
+from exchange.figures import write_decimal, write_percent
 from exchange.panel import Panel
 
 MOST_NAMED = 5
@@ -19,9 +20,9 @@ TOO_FEW = 10  # items, below which that alone is enough to know
 KINDS = {
     "items": f"fewer than {FEW_ITEMS} items",
     "clusters": f"fewer than {FEW_CLUSTERS} clusters",
-    "skew": f"one label has more than {SKEWED_SHARE:.0%} of the verdicts on fewer than {SKEWED_ITEMS} items, where "
-    "intervals hold the truth less often than they say",
-    "resamples": f"fewer than {DEFINED_RESAMPLES:.0%} of the resamples are defined, so there is no interval",
+    "skew": f"one label has more than {write_percent(SKEWED_SHARE)} of the verdicts on fewer than {SKEWED_ITEMS} items,"
+    " where intervals hold the truth less often than they say",
+    "resamples": f"fewer than {write_percent(DEFINED_RESAMPLES)} of the resamples are defined, so there is no interval",
     "constant": "zero variance, since one of two raters always gives the same label",
     "paradox": "kappa and AC may tell different stories, so read both beside the labels' shares",
 }
@@ -48,13 +49,13 @@ class Subject:
         if self.clusters is not None and self.clusters < FEW_CLUSTERS:
             yield "clusters", str(self.clusters)
         if self.share is not None and self.share > SKEWED_SHARE and self.n < SKEWED_ITEMS:
-            yield "skew", f"{self.share:.0%} of {self.n}"
+            yield "skew", f"{write_percent(self.share)} of {self.n}"
         if self.undefined:
             yield "resamples", ", ".join(self.undefined)
         if self.table and any(np.count_nonzero(np.sum(self.table, axis=side)) == 1 for side in (0, 1)):
             yield "constant", ""
         if self.paradox is not None:
-            yield "paradox", f"kappa {self.paradox[0]:.2f}, AC1 {self.paradox[1]:.2f}".replace("-", "−")
+            yield "paradox", "kappa {}, AC1 {}".format(*map(write_decimal, self.paradox))
 
 
 def list_cautions(panel: Panel, value: dict[str, Any]) -> list[str]:

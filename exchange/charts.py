@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Literal
 
-from exchange.sentences import told
+from exchange.figures import write_percent
+from exchange.sentences import NAMES, told
 
 SIDE_A = "var(--side-a,#2f6fd6)"
 SIDE_B = "var(--side-b,#b35a00)"
@@ -146,9 +147,10 @@ def ceiling_chart(judges: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> s
         note = f"gap {gap}" if gap != "–" and frame is WIDE else ""
         rows.append(Row(judge["name"], "judge", judge["leave_one_out"], note))
     reference = first["human_ceiling"]["value"]
-    title = f"Agreement ({first['statistic'].replace('_', ' ')}): people with each other, and judges with people"
-    if frame is not WIDE:
-        title = f"Agreement ({first['statistic'].replace('_', ' ')})"
+    name = NAMES[first["statistic"]]
+    title = f"{name[0].upper()}{name[1:]}"
+    if frame is WIDE:
+        title += ": people with each other, and judges with people"
     return interval_chart(title, rows, reference=reference, frame=frame)
 
 
@@ -216,7 +218,7 @@ def confusion_chart(
         parts.append(_text(left + cell * (row + 0.5), top - 12, name, "middle", colour=_side(name)))
         for column, count in enumerate(counts[row]):
             share = count / total if total else 0.0
-            tip = f"{names[0]} {name}, {names[1]} {labels[column]}: {count} ({_percent(share)} of the row)"
+            tip = f"{names[0]} {name}, {names[1]} {labels[column]}: {count} ({write_percent(share)} of the row)"
             described.append(tip)
             parts.append(_cell((left + cell * column, y, cell), (row, column), (count, share), (tip, links)))
     title = f"{names[0]} (rows) against {names[1]} (columns)"
@@ -236,12 +238,8 @@ def _cell(
         f'<rect x="{x + 1:.1f}" y="{y + 1:.1f}" width="{cell - 2:.1f}" height="{cell * SQUAT - 2:.1f}" rx="4" '
         f'style="fill:currentColor;fill-opacity:{0.03 + 0.3 * share:.2f}{outline}"/>'
         f"{_text(x + cell / 2, y + cell * SQUAT / 2 - 3, str(count), 'middle')}"
-        f"{_text(x + cell / 2, y + cell * SQUAT / 2 + 13, _percent(share), 'middle', small=True)}</g>"
+        f"{_text(x + cell / 2, y + cell * SQUAT / 2 + 13, write_percent(share), 'middle', small=True)}</g>"
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
 
 
 def _side(label: str) -> str:
@@ -308,9 +306,10 @@ def _axis(ends: tuple[float, float], height: float, x: Any, percent: bool) -> st
     y, (low, high) = height - BOTTOM, ends
     parts = [_line(x(low), y, x(high), y, "opacity:.5")]
     for value in _ticks(low, high):
-        label = f"{100 * value:.3g} %" if percent else f"{value:.3g}"
+        places = 0 if math.isclose(100 * value, round(100 * value), abs_tol=1e-6) else 1
+        label = write_percent(value, places) if percent else f"{value:.3g}".replace("-", "−")
         parts.append(_line(x(value), y, x(value), y + 5, "opacity:.5"))
-        parts.append(_text(x(value), y + 20, label.replace("-", "−"), "middle", small=True))
+        parts.append(_text(x(value), y + 20, label, "middle", small=True))
     return "".join(parts)
 
 

@@ -31,8 +31,8 @@ JUDGES = (
     SimulatedRater("simulated-judge-long", "judge", noise=0.4, longer=2.5, silent=0.04),
 )
 RATERS = PEOPLE + JUDGES
-GUIDELINES = """**This is an example.** The questions and answers were written for Accord; the verdicts by
-`simulated-…` raters come from a seeded simulation, not from people or models. Three simulated people differ in
+GUIDELINES = """**This is an example.** The questions and answers were written for Accord; the verdicts by \
+`simulated-…` raters come from a seeded simulation, not from people or models. Three simulated people differ in \
 how noisy they are. One simulated judge prefers what it reads first, the other what is longer.
 
 {how}
@@ -56,7 +56,8 @@ EXAMPLES = (
         "Example: WildBench",
         "wildbench.jsonl",
         "wildbench-pairwise",
-        "Say which response serves the person who asked better, and how much. The checklist helps; it need not decide.",
+        "Say which response is of more use to the person who asked, and how much. The checklist helps; it need not "
+        "decide.",
     ),
     Example(
         "Example: Prometheus pairs",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from exchange.figures import write_decimal, write_percent
+
 KAPPAS = {
     "kappa": ("items", "kappa"),
     "kappa_linear": ("items_for_kappa_linear", "linear kappa"),
@@ -17,9 +19,12 @@ def tell_plan(value: dict[str, Any]) -> str:
     for made in value["kappa"]:
         lines += _tell_agreement(made)
     test, wishes = value["alt_test"], value["wishes"]
-    told = f"epsilon {test['epsilon']:g}, power {wishes['power']:.0%}: {tell_test(test)}"
+    told = f"epsilon {test['epsilon']:g}, power {write_percent(wishes['power'])}: {tell_test(test)}"
     lines.append(f"  alternative annotator test, {told}")
-    lines += [f"    {one['items']} items: passes in {one['passes']:.0%} of simulated studies" for one in test["power"]]
+    lines += [
+        f"    {one['items']} items: passes in {write_percent(one['passes'])} of simulated studies"
+        for one in test["power"]
+    ]
     lines += [*_tell_annotators(value), _tell_judges(value["two_judges"])]
     lines += [*_tell_mean(value["mean_score"]), *_tell_labels(value["prediction_powered"])]
     if value["design_effect"] != 1:
@@ -42,7 +47,7 @@ def kinds_of(made: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 def _tell_agreement(made: dict[str, Any]) -> list[str]:
     kinds = kinds_of(made)
-    values = ", ".join(f"{told} {_number(made[name], name == 'agreement')}" for name, _, told in kinds)
+    values = ", ".join(f"{told} {tell_value(made, name)}" for name, _, told in kinds)
     lines = [f"  {made['of']} ({values})"]
     for need in made["needed"]:
         items = ", ".join(f"{_items(need[key])} for {told}" for _, key, told in kinds)
@@ -50,8 +55,10 @@ def _tell_agreement(made: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _number(value: float | None, percent: bool) -> str:
-    return "–" if value is None else f"{value:.0%}" if percent else f"{value:.2f}"
+def tell_value(made: dict[str, Any], name: str) -> str:
+    """Return what is known or expected of two raters by its key."""
+    value = made[name]
+    return "–" if value is None else write_percent(value) if name == "agreement" else write_decimal(value)
 
 
 def _items(count: int | None) -> str:
@@ -78,8 +85,8 @@ def _tell_annotators(value: dict[str, Any]) -> list[str]:
 def _tell_judges(told: dict[str, Any]) -> str:
     items = f"{told['items']} items" if told["items"] else f"not within reach ({told['why']})"
     return (
-        f"  two judges whose accuracies differ by {told['difference']:g}, power {told['power']:.0%}: {items} "
-        f"(exactly one is right on {told['discordance']:.0%})"
+        f"  two judges whose accuracies differ by {told['difference']:g}, power {write_percent(told['power'])}: {items}"
+        f" (exactly one is right on {write_percent(told['discordance'])})"
     )
 
 

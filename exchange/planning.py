@@ -26,6 +26,7 @@ from agreement.planning import (
 )
 from agreement.power import Expected, Power, Trials, simulate_from_expectation, simulate_from_pilot
 from exchange.agreeing import make_panel, read_source
+from exchange.figures import write_percent
 from exchange.panel import Options, Panel
 from judge.domain import InputError
 from storage.store import Store
@@ -246,7 +247,9 @@ def _alt_test(wishes: Wishes, simulated: list[Power]) -> dict[str, Any]:
 def _why_not(simulated: list[Power]) -> str:
     if not simulated:
         return "it needs two people and a judge on the same items"
-    return f"even {simulated[-1].items} items pass in only {simulated[-1].passes:.0%} of the simulated studies"
+    return (
+        f"even {simulated[-1].items} items pass in only {write_percent(simulated[-1].passes)} of the simulated studies"
+    )
 
 
 def _by_annotators(wishes: Wishes, basis: Basis) -> list[dict[str, Any]]:
@@ -271,7 +274,7 @@ def _two_judges(wishes: Wishes, discordance: float) -> dict[str, Any]:
         return {
             **told,
             "items": None,
-            "why": f"the judges differ in being right on only {discordance:.0%} of the items",
+            "why": f"the judges differ in being right on only {write_percent(discordance)} of the items",
         }
     items = items_for_difference(wishes.difference, discordance, power=wishes.power, effect=wishes.effect)
     return {**told, "items": items, "why": None}

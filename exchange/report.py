@@ -17,6 +17,7 @@ from exchange.charts import (
     position_chart,
     strength_chart,
 )
+from exchange.figures import write_percent
 from exchange.grid import Table, add_notes, as_latex, as_markdown
 from exchange.panel import SELECTIONS
 from exchange.tables import list_tables
@@ -168,7 +169,7 @@ def _split(split: dict[str, Any]) -> str:
     sizes = split["items"]
     return (
         f"the {split['part']} part. Questions are divided by the study's seed ({split['seed']}), about "
-        f"{split['test_share']:.0%} of them to the test part: {sizes['development']} items in development, "
+        f"{write_percent(split['test_share'])} of them to the test part: {sizes['development']} items in development, "
         f"{sizes['test']} in test. Variants (judge, protocol and settings) with verdicts on the test part: "
         f"{split['variants']}."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from exchange.cautions import list_cautions
+from exchange.figures import write_decimal, write_percent
 from exchange.panel import Panel
 
 NAMES = {
@@ -79,7 +80,7 @@ def _tell_people(value: dict[str, Any], people: int) -> str:
     group = value["groups"]["humans"]
     found = group["alpha_ordinal"] if len(value["scale"]) > 3 else group["alpha_nominal"]
     if found["value"] is None:
-        return f"{_many(people, 'annotator')} and no judge: agreement cannot be told, because {found['why']}."
+        return f"{_many(people, 'annotator')} and no judge: agreement cannot be told ({found['why']})."
     counts = f"{_many(group['n_items'], 'item')}, {_many(people, 'annotator')}"
     return f"People agree with each other at Krippendorff's alpha {told(found)}, {counts}; no judge has been run."
 
@@ -102,26 +103,21 @@ def told(made: dict[str, Any], percent: bool = False) -> Told:
     why = made.get("why") or ""
     if made["value"] is None:
         return Told("–", why or "undefined")
-    shown = _percent if percent else _decimal
-    if made["low"] is None or made["high"] is None:
-        return Told(shown(made["value"]), why)
-    # Two ends that would read alike get one digit more.
-    fine = percent and made["high"] - made["low"] < 0.01
-    return Told(f"{shown(made['value'], fine)} [{shown(made['low'], fine)}, {shown(made['high'], fine)}]", why)
-
-
-def _decimal(value: float, fine: bool = False) -> str:
-    del fine
-    text = f"{value:.2f}"
-    return ("0.00" if text == "-0.00" else text).replace("-", "−")
-
-
-def _percent(value: float, fine: bool = False) -> str:
-    return f"{100 * value:.{1 if fine else 0}f} %".replace("-", "−")
+    low, high = made["low"], made["high"]
+    known = [made["value"]] if low is None or high is None else [made["value"], low, high]
+    if percent:
+        # Two ends that would read alike get one digit more.
+        places = 1 if len(known) > 1 and high - low < 0.01 else 0
+        value, *ends = [write_percent(each, places) for each in known]
+    else:
+        # So do ends on one side of 0, where an end would read as 0.
+        places = 3 if len(known) > 1 and low * high > 0 and min(abs(low), abs(high)) < 0.005 else 2
+        value, *ends = [write_decimal(each, places) for each in known]
+    return Told(f"{value} [{', '.join(ends)}]" if ends else value, why)
 
 
 def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _names(judges: list[dict[str, Any]]) -> str:
@@ -154,7 +150,7 @@ def list_warnings(panel: Panel, value: dict[str, Any]) -> list[str]:
             )
         for reason, count in left["by_rule"].items():
             if reason in ("one_order", "orders_differ"):
-                found.append(f"{name}: {count} items left out because {_BY_RULE[reason]}")
+                found.append(f"{name}: {_many(count, 'item')} left out because {_BY_RULE[reason]}")
         found += [f"{name}, alternative annotator test: {text}" for text in judge["alt_test"]["warnings"]]
     return [*found, *list_cautions(panel, value)]
 

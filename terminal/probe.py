@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from exchange.figures import write_percent
 from judge.domain import InputError
 from terminal.command import (
     BY,
@@ -102,8 +103,8 @@ def told_probe(done: dict[str, Any]) -> str:
     ]
     for each in done["attacks"]:
         made = each["moved"]
-        share = "–" if made["value"] is None else f"{made['value']:.0%}"
-        ends = "" if made["low"] is None else f"{made['low']:.0%} to {made['high']:.0%}"
+        share = "–" if made["value"] is None else write_percent(made["value"])
+        ends = "" if made["low"] is None else f"{write_percent(made['low'])} to {write_percent(made['high'])}"
         lines.append(
             f"{each['attack']:<18}{share:>7}  {ends:<15}{made['n']:>4}{each['moved_away']:>6}"
             f"{each['already_best']:>9}{each['unread']:>8}"

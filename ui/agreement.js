@@ -13,7 +13,7 @@ const dress = () => {
     const { study, item } = link.dataset;
     link.href = accord.address(link.dataset.path, { study, item });
   }
-  for (const time of all("time[datetime]")) time.textContent = new Date(time.dateTime).toLocaleTimeString([], { hour12: false });
+  accord.tellTimes(element, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
   for (const link of all("[data-view]")) {
     const words = new URLSearchParams(search());
     words.delete("start");
@@ -112,7 +112,7 @@ const listItems = async (cell) => {
   const place = frame.querySelector(".cell-items");
   frame.querySelectorAll(".cell[aria-pressed]").forEach((other) => other.removeAttribute("aria-pressed"));
   cell.setAttribute("aria-pressed", "true");
-  place.textContent = "Looking…";
+  place.textContent = "Looking …";
   const { row, column } = cell.dataset;
   try {
     const told = await accord.call("agreement_cell", search(), frame.dataset.judge, Number(row), Number(column));
@@ -125,11 +125,13 @@ const listItems = async (cell) => {
 };
 const makeFile = async (button) => {
   const told = element.querySelector(".takes.files + .told");
-  told.textContent = "Making the file…";
+  told.textContent = "Making the file …";
   try {
     const made = await accord.call("agreement_file", search(), button.dataset.file);
     told.innerHTML = made.problem ?? "";
-    if (made.text !== undefined) save(made.name, new Blob([made.text], { type: "text/plain" }));
+    if (made.text === undefined) return;
+    save(made.name, new Blob([made.text], { type: "text/plain" }));
+    told.textContent = `${made.name} goes to your browser’s downloads.`;
   } catch {
     told.textContent = "The server did not answer. Nothing was saved; try again.";
   }
@@ -163,6 +165,7 @@ const pressed = (target) => {
   else if (dataset.sort !== undefined) sort(button);
   else if (dataset.take) take(button, button.closest(".figure"));
   else if (dataset.file) makeFile(button);
+  else if (dataset.examples !== undefined) accord.loadExamples(button, (words) => { button.nextElementSibling.textContent = words; });
   else if (dataset.cause) keepCause(button);
   else if (dataset.refresh !== undefined) window.location.reload();
   else if (dataset.start !== undefined) go((words) => words.set("start", dataset.start));

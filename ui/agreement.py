@@ -27,7 +27,7 @@ from ui.agreement_views import show_cell_items, show_sentence, show_value, show_
 from ui.disagreements import PAGE, show_choice, show_counts, show_disagreement, show_pager
 from ui.display import escape
 from ui.downloads import file_name
-from ui.notices import show_failure, show_hint, show_link
+from ui.notices import offer_studies, show_failure, show_hint
 from ui.page import FOLDER, on_load, open_door, signed_in
 from ui.sheet import CAUSES
 
@@ -100,10 +100,7 @@ class Agreement:
 
     def _offer_studies(self) -> str:
         names = [study.name for study in self.store.studies()]
-        if not names:
-            return show_hint("There is no study yet. Make one on the Studies page.")
-        links = "".join(f"<li><bdi>{show_link(name, self.path, study=name)}</bdi></li>" for name in names)
-        return f'{show_hint("Choose the study whose agreement you want to see.")}<ul class="offers">{links}</ul>'
+        return offer_studies(names, self.path, "Choose the study whose agreement you want to see.")
 
     def show_numbers(self, study: str, words: Words, by: str = "") -> str:
         """Return the sentence, then everything else, and write down who saw it."""

@@ -20,6 +20,7 @@ from ui.agreement_closer import list_closer_cards
 from ui.agreement_models import list_model_cards
 from ui.agreement_parts import (
     cell,
+    count_cell,
     estimate_cell,
     show_both,
     show_card,
@@ -90,7 +91,7 @@ def _confusion(value: Value, judge: Value, of: str, name: str) -> str:
     chart = show_both(lambda frame: confusion_chart(labels, counts, names, links=True, frame=frame))
     heads = [("consensus", "Rows: people"), *((label, "") for label in labels)]
     rows = [
-        cell(escape(label)) + "".join(cell(str(count), count) for count in line)
+        cell(escape(label)) + "".join(count_cell(count) for count in line)
         for label, line in zip(labels, counts, strict=True)
     ]
     figure = show_figure(name, chart, show_cells("Confusion", heads, rows))
@@ -148,7 +149,7 @@ def _policies(value: Value, judge: Value, of: str, name: str) -> str:
             cell(f"<strong>{shown}</strong> (in force)" if now else shown, policy["levels"])
             + cell(escape(policy["combine"]))
             + cell("none" if policy["length_k"] is None else f"&gt; {policy['length_k']:g}")
-            + cell(str(policy["n"]), policy["n"])
+            + count_cell(policy["n"])
             + estimate_cell(policy["exact"], percent=True)
             + estimate_cell(policy["kappa"])
         )
@@ -230,7 +231,7 @@ def _together(value: Value) -> str:
     group = value["groups"]["humans"]
     found = [(escape(told), group[key]) for key, told in names.items() if key in group]
     found += [(name.upper().replace("_", " "), made) for name, made in group.get("icc", {}).items()]
-    rows = [cell(told) + estimate_cell(made) + cell(str(made.get("n", 0))) for told, made in found]
+    rows = [cell(told) + estimate_cell(made) + count_cell(made.get("n", 0)) for told, made in found]
     table = show_cells("People together", [("statistic", ""), ("value", ""), ("n", "")], rows)
     meant = (
         "How far all people agree with each other; 1 is perfect, 0 is what chance gives, missing labels are allowed."
@@ -255,7 +256,7 @@ def _people(value: Value) -> str:
             seconds = pace["median"]
             rows.append(
                 cell(show_rater("human", rater["name"]), rater["name"])
-                + cell(str(rater["verdicts"]), rater["verdicts"])
+                + count_cell(rater["verdicts"])
                 + (cell(show_dash(pace["why"])) if seconds is None else cell(f"{seconds:.0f} s", seconds))
                 + estimate_cell(rater["self_consistency"]["consistency"], percent=True)
                 + "".join(estimate_cell(drift[key], percent=True) for key in ("early", "late"))
@@ -270,7 +271,7 @@ def _flow(value: Value) -> str:
     flow = value["flow"]
     counts: list[tuple[str, int]] = [(step, flow[step]) for step in STEPS]
     counts += [(why.replace("_", " "), count) for why, count in flow["reasons"].items() if count]
-    rows = [cell(escape(step)) + cell(str(count), count) for step, count in counts]
+    rows = [cell(escape(step)) + count_cell(count) for step, count in counts]
     table = show_cells("Flow of counts", [("step", ""), ("count", "")], rows)
     meant = "How many items are left at each step, from all of them to those with both a judge's and a person's label."
     return show_card(
@@ -317,7 +318,7 @@ def _pair(pair: Value) -> str:
     names: Sequence[tuple[str, str]] = list(zip(pair["kinds"], (pair["a"], pair["b"]), strict=True))
     return (
         "".join(cell(show_rater(kind, name), name) for kind, name in names)
-        + cell(str(pair["n"]), pair["n"])
+        + count_cell(pair["n"])
         + estimate_cell(pair["exact"], percent=True)
         + "".join(estimate_cell(pair[key]) for key in ("kappa", "kappa_quadratic", "ac1"))
     )

@@ -10,6 +10,7 @@ from exchange.charts import strength_chart
 from exchange.model_tables import length_rule, list_curves, rule_in_force, source_of, tabulate_terms
 from ui.agreement_parts import (
     cell,
+    count_cell,
     estimate_cell,
     show_both,
     show_card,
@@ -47,7 +48,7 @@ def _models(value: Value) -> str:
     ]
     rows = [
         cell(f"<bdi>{escape(model['name'])}</bdi>")
-        + cell(str(model["n"]))
+        + count_cell(model["n"])
         + estimate_cell(model["wb_reward"])
         + estimate_cell(model["win_rate"], percent=True)
         + estimate_cell(model["bradley_terry"])
@@ -125,7 +126,7 @@ def _baselines(value: Value) -> Iterator[str]:
             continue
         for other, made in [*found["against"].items(), ("mean of these", found["mix"])]:
             names = "".join(cell(f"<bdi>{escape(name)}</bdi>", name) for name in (model["name"], other))
-            rows.append(names + cell(str(made["n"]), made["n"]) + estimate_cell(made))
+            rows.append(names + count_cell(made["n"]) + estimate_cell(made))
     if rows:
         meant = f"The WB-Reward by {source_of(value)} against each model met, and their mean (WildBench's mix)."
         table = show_listing("baselines", show_cells("Baselines", heads, rows, sorts=True))

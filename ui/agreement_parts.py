@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from exchange.charts import NARROW, PHONE, Frame
+from exchange.figures import write_decimal
 from exchange.grid import Table
 from exchange.sentences import Told, told
 from ui.display import escape
@@ -37,6 +38,11 @@ def cell(markup: str, value: float | str | None = None) -> str:
     """Return a table's cell; the value is what it is sorted by and what a CSV file has."""
     kept = "" if value is None else f' data-value="{escape(str(value))}"'
     return f"<td{kept}>{markup}</td>"
+
+
+def count_cell(number: int) -> str:
+    """Return a cell with how many there are."""
+    return cell(f"{number:,}", number)
 
 
 def estimate_cell(made: Mapping[str, Any], *, percent: bool = False) -> str:
@@ -78,16 +84,14 @@ def show_estimates(name: str, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> 
     cells = []
     for title, made in rows:
         why = made.get("why") or "undefined"
+        narrow = made["low"] is not None and made["high"] is not None and made["high"] - made["low"] < 0.01
+        places = 4 if narrow else 3  # one more than beside the chart, where there is less room
         ends = (
-            cell(show_dash(why)) if made[key] is None else cell(_plain(made[key]), made[key])
+            cell(show_dash(why)) if made[key] is None else cell(write_decimal(made[key], places), made[key])
             for key in ("value", "low", "high")
         )
-        cells.append(f"{cell(title)}{''.join(ends)}{cell(str(made.get('n', 0)))}")
+        cells.append(f"{cell(title)}{''.join(ends)}{count_cell(made.get('n', 0))}")
     return show_cells(name, heads, cells)
-
-
-def _plain(value: float) -> str:
-    return f"{value:.4f}".replace("-", "−")
 
 
 def show_card(name: str, title: str, meant: str, body: str, *, wide: bool = False) -> str:

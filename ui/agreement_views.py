@@ -11,6 +11,7 @@ from exchange.charts import WIDE, ceiling_chart
 from ui.agreement_cards import list_cards
 from ui.agreement_parts import (
     cell,
+    count_cell,
     estimate_cell,
     show_both,
     show_cells,
@@ -83,6 +84,10 @@ def _sections(value: Value, chosen: str) -> Iterator[str]:
             yield _comparison(value)
     elif value["raters"]:
         yield show_hint("No judge has given a verdict yet: start one on the Judges page.")
+    else:
+        yield show_hint(
+            "Numbers appear with the first verdicts: people give them on Review, judges on the Judges page."
+        )
     at = next((place for place, judge in enumerate(judges) if judge["name"] == chosen), 0)
     yield _picker(judges, at)
     yield f'<div class="cards">{"".join(list_cards(value, at))}</div>'
@@ -106,12 +111,12 @@ def _judges(judges: Sequence[Value]) -> str:
         name = judge["name"]
         rows.append(
             cell(show_rater("judge", name), name)
-            + cell(str(pair["n"]), pair["n"])
+            + count_cell(pair["n"])
             + estimate_cell(pair["exact"], percent=True)
             + "".join(estimate_cell(pair[key]) for key in ("kappa", "kappa_quadratic", "ac1"))
             + "".join(estimate_cell(judge[key]) for key in ("leave_one_out", "human_ceiling", "gap"))
             + _alt_test(judge["alt_test"])
-            + cell(str(silent), silent)
+            + count_cell(silent)
         )
     return show_listing("judges", show_cells("Judges", HEADS, rows, sorts=True))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import gradio as gr
 
+from exchange.figures import write_decimal, write_percent
 from judge.domain import LONGEST_NAME, AccordError, Kind, Study
 from storage.overviews import LATEST, Annotator, Places
 from storage.store import Store
@@ -136,7 +137,9 @@ def _leaning_head(kind: Kind) -> tuple[str, str]:
 
 def _person(person: Annotator, study: Study) -> list[str]:
     direct = study.protocol.kind == "direct"
-    leaning = "–" if person.leaning is None else f"{person.leaning:.2f}" if direct else f"{person.leaning:.0%}"
+    leaning = (
+        "–" if person.leaning is None else write_decimal(person.leaning) if direct else write_percent(person.leaning)
+    )
     return [
         f'<span class="sign" aria-hidden="true">●</span> <bdi>{escape(person.name)}</bdi>',
         f"{person.done:,}",

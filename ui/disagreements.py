@@ -53,12 +53,14 @@ def show_disagreement(study: str, protocol: Protocol, entry: Entry, detail: Deta
     item = detail.item
     question = item.conversation[-1].content if item.conversation else ""
     shown = question if len(question) <= EXCERPT else f"{question[:EXCERPT]}…"
+    said = {given.label for given in detail.verdicts if given.kind == "judge" and given.rater == judge}
+    combined = "" if entry["judge"] in said else " (its orders differ)"
     tags = "".join(f'<span class="tag"><bdi>{escape(tag)}</bdi></span>' for tag in item.tags)
     return (
         f'<article class="differ" data-item="{escape(item.id)}"><header class="line">'
         f'<h3><a data-path="/studies" data-study="{escape(study)}" data-item="{escape(item.id)}">'
         f"<bdi>{escape(item.id)}</bdi></a></h3>"
-        f"<span>people {_label(entry['people'])} · judge {_label(entry['judge'])} · "
+        f"<span>people {_label(entry['people'])} · judge {_label(entry['judge'])}{combined} · "
         f"differ by {entry['steps']}</span>{tags}</header>"
         f'<p class="asked" dir="auto">{show_text(shown)}</p>'
         f'<div class="both"><section><h4>People</h4>{_people(protocol, detail)}</section>'

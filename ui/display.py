@@ -187,7 +187,8 @@ def _verdict(protocol: Protocol, reading: Verdict, reply: str, order: Order) -> 
 def _label(protocol: Protocol, label: str) -> str:
     point = protocol.scale.points[protocol.scale.labels.index(label)]
     chip = show_chip(protocol.scale, label, pairwise=protocol.kind == "pairwise")
-    value = f'<span class="value">counts as {point.value:+g}</span>' if protocol.kind == "pairwise" else ""
+    worth = f"{point.value:+g}".replace("-", "−")
+    value = f'<span class="value">counts as {worth}</span>' if protocol.kind == "pairwise" else ""
     return f"{chip} <span>{escape(point.meaning)}</span> {value}"
 
 

@@ -47,6 +47,14 @@ window.accord = {
     }
     button.disabled = false;
   },
+  // Shows moments in the reader's own time zone, which the pointer tells.
+  tellTimes: (place, options) => {
+    for (const time of place.querySelectorAll("time[datetime]")) {
+      const moment = new Date(time.dateTime);
+      time.textContent = moment.toLocaleString([], options);
+      time.title = moment.toLocaleString([], { dateStyle: "full", timeStyle: "long" });
+    }
+  },
   // Copies text, also where the clipboard is closed to pages that come over plain http.
   copy: async (text) => {
     try {
@@ -60,6 +68,11 @@ window.accord = {
     }
   },
 };
+// Paper is white: a dark page is light while it is printed.
+matchMedia("print").addEventListener("change", ({ matches }) => {
+  if (matches) accord.dark = document.body.classList.contains("dark");
+  document.body.classList.toggle("dark", accord.dark && !matches);
+});
 // Names this page to Gradio, which makes a state of the whole app for each call that names none.
 accord.session = accord.random();
 // An invitation names its annotator in the address.

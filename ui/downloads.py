@@ -15,7 +15,8 @@ from exchange.bundle import write_bundle
 from exchange.exporting import codebook, csv_lines, interchange_lines, long_rows, write_parquet
 from judge.domain import AccordError
 from storage.store import Store
-from ui.page import asked, signed_in
+from ui.notices import show_success
+from ui.page import asked, fall_silent, say_at_once, signed_in
 
 # The hidden button holds the file that was just made; pressing it is what makes a browser keep it.
 FETCH = "() => { document.querySelector('#fetch').click(); }"
@@ -69,6 +70,7 @@ class DownloadControls:
 
     buttons: dict[str, gr.Button]
     fetch: gr.DownloadButton
+    told: gr.HTML
 
 
 class DownloadsPanel:
@@ -86,23 +88,28 @@ class DownloadsPanel:
                     buttons[name] = gr.Button(kind.title, scale=0, min_width=160, elem_id=f"export-{name}")
                     gr.HTML(f"<p>{kind.told}</p>", apply_default_css=False, min_width=200)
         fetch = gr.DownloadButton(visible="hidden", elem_id="fetch")
-        return DownloadControls(buttons, fetch)
+        told = gr.HTML("", apply_default_css=False, elem_id="export-told")
+        return DownloadControls(buttons, fetch, told)
 
     def wire(self, on: DownloadControls) -> None:
         """Connect each button with the making of its file, and that with its fetching."""
         for name, button in on.buttons.items():
-            made = button.click(self.maker(name), None, on.fetch, show_progress="minimal", api_visibility="private")
+            say_at_once(button.click, on.told, f"Making the file: {KINDS[name].title} …")
+            outputs = [on.fetch, on.told]
+            made = button.click(self.maker(name), None, outputs, show_progress="hidden", api_visibility="private")
             made.success(None, None, None, js=FETCH, api_visibility="private")
+            fall_silent(made, on.told)
 
-    def maker(self, name: str) -> Callable[[gr.Request], Iterator[str]]:
+    def maker(self, name: str) -> Callable[[gr.Request], Iterator[tuple[str, str]]]:
         """Return the handler that makes one kind of file."""
 
-        def make(request: gr.Request) -> Iterator[str]:
+        def make(request: gr.Request) -> Iterator[tuple[str, str]]:
             study = asked(request, "study")
             # Gradio takes its copy when the path is yielded; ours goes when it asks for more.
             with tempfile.TemporaryDirectory() as folder:
                 try:
-                    yield str(self.export(study, name, Path(folder), signed_in(request)))
+                    path = self.export(study, name, Path(folder), signed_in(request))
+                    yield str(path), show_success(f"{path.name} goes to your browser's downloads")
                 except AccordError as error:
                     raise gr.Error(str(error), print_exception=False) from error
 

@@ -11,6 +11,7 @@ const fill = (names) => {
   const shown = names.includes(study) || !study ? names : [study, ...names];
   choice.replaceChildren(...shown.map((name) => new Option(name, name, false, name === study)));
   choice.closest("label").hidden = shown.length === 0;
+  choice.title = study; // a long name does not fit
   if (!study) choice.prepend(Object.assign(new Option("Choose one", "", true, true), { disabled: true, hidden: true }));
 };
 choice.addEventListener("change", () => {

@@ -16,6 +16,8 @@ from judge.domain import AccordError, InputError, Order
 from judge.run import Limits
 from storage.store import Store
 from ui.display import escape
+from ui.items import SCRIPT as LINKS
+from ui.notices import offer_studies, show_failure, show_hint
 from ui.numbers import number_box, read_amount, read_whole
 from ui.page import INSTANT, TYPING, asked, on_choice, on_load, signed_in, who_asks
 from ui.run_views import (
@@ -31,12 +33,8 @@ SCRIPT = (Path(__file__).parent / "judges.js").read_text(encoding="utf-8")
 OTHER = "another"  # the choice of an endpoint without a name
 OWN_EVERY, OTHERS_EVERY = 2.0, 10.0  # seconds between looks at runs of this server, and of other processes
 ORDERS: dict[str, tuple[Order, ...]] = {"both": ("AB", "BA"), "AB": ("AB",), "BA": ("BA",)}
-NO_STUDY = "Choose a study at the top of the page; its judges are shown here."
-NO_STUDIES = (
-    "There is no study yet. Import one first: <code>python app.py import FILE --study NAME</code>, "
-    "or on the page Studies."
-)
-NO_ITEMS = "This study has no items yet. Import some; then a judge can be started here."
+NO_STUDY = "Choose the study whose judges you want to see or start."
+NO_ITEMS = "This study has no items yet. Import some on the Studies page; then a judge can be started here."
 EMBEDDED_NOTE = (
     "A small model inside Accord, to see how a judge works without a key. It is a demonstration model, unfit for "
     "studies: its verdicts say nothing about the responses. It answers one call at a time, in 5 to 25 seconds."
@@ -160,9 +158,9 @@ class Judges:
         controls[0] = form.study
         controls[1] = gr.update(choices=choices, value=chosen.name)
         if study is None or not study.items:
-            why = NO_ITEMS if study else NO_STUDY if self.store.studies() else NO_STUDIES
-            missing = f"There is no study named {name!r}. " if name and study is None else ""
-            intro = f'<p class="empty">{_told(missing)}{why}</p>'
+            missing = show_failure(f"there is no study named {name!r}") if name and study is None else ""
+            offers = offer_studies([each.name for each in self.store.studies()], self.path, NO_STUDY)
+            intro = show_hint(NO_ITEMS) if study else missing + offers
             return [*controls, gr.update(visible=False), intro, gr.skip(), "", "", "", gr.Timer(active=False)]
         controls[2], controls[3] = self._model_fields(chosen)
         controls[5] = gr.update(visible=study.protocol.kind == "pairwise")
@@ -247,7 +245,7 @@ class Judges:
     def layout(self) -> Controls:
         """Put the components on the page, empty: what they show depends on the study."""
         study = gr.Textbox(visible=False)
-        intro = gr.HTML(apply_default_css=False)
+        intro = gr.HTML(apply_default_css=False, js_on_load=LINKS, elem_classes="studies", elem_id="intro")
         with gr.Column(visible=False, elem_classes="setup") as setup:
             with gr.Row(elem_classes="choices"):
                 endpoint = gr.Dropdown([], label="Judge", filterable=False, min_width=280, elem_id="endpoint")

@@ -41,13 +41,13 @@ _PLAIN = {
     "hr": "<hr>",
     "table_open": _TABLE,
     "table_close": "</table></div>",
-    "ordered_list_open": '<ol role="list">',
+    # Bullets and numbers stand where the text begins, on the right for some.
+    "ordered_list_open": '<ol role="list" dir="auto">',
     **{
         f"{name}_{end}": f"<{'/' if end == 'close' else ''}{tag}>"
         for end in ("open", "close")
         for name, tag in {
             "blockquote": "blockquote",
-            "bullet_list": "ul",
             "thead": "thead",
             "tbody": "tbody",
             "tr": "tr",
@@ -57,6 +57,8 @@ _PLAIN = {
         }.items()
     },
     "ordered_list_close": "</ol>",
+    "bullet_list_open": '<ul dir="auto">',
+    "bullet_list_close": "</ul>",
     "th_close": "</th>",
     "td_close": "</td>",
 }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
 from ui.display import escape
+
+NUMBER = re.compile(r"[\d,.]+( %)?|–")
 
 
 def show_failure(message: str, *, lead: str = "") -> str:
@@ -28,6 +31,16 @@ def show_empty(message: str, offer: str) -> str:
     """Return what to do next where there is no study, with a button that loads the example studies."""
     button = f'<button type="button" class="button" data-examples>{escape(offer)}</button>'
     return f'{show_hint(message)}<p>{button} <span class="hint" role="status"></span></p>'
+
+
+def offer_studies(names: Sequence[str], path: str, words: str) -> str:
+    """Return the studies a page can be opened for; where there is none, how to begin."""
+    if not names:
+        return show_empty(
+            "There is no study yet. Make one on the Studies page, or load the examples.", "Load the example studies"
+        )
+    links = "".join(f"<li><bdi>{show_link(name, path, study=name)}</bdi></li>" for name in names)
+    return f'{show_hint(words)}<ul class="offers">{links}</ul>'
 
 
 def show_moment(moment: datetime | None) -> str:
@@ -53,11 +66,19 @@ def send_to(path: str, **asked: str) -> str:
 
 
 def show_table(heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]], name: str) -> str:
-    """Return a table; a head is a title and what it means, a cell is markup."""
-    titles = "".join(f'<th scope="col" title="{escape(told)}">{escape(title)}</th>' for title, told in heads)
+    """Return a table; a head is a title and what it means, a cell is markup. Columns of numbers end alike."""
+    columns = zip(*rows, strict=True) if rows else ((),) * len(heads)
+    kinds = [' class="number"' if column and all(map(NUMBER.fullmatch, column)) else "" for column in columns]
+    titles = "".join(
+        f'<th scope="col" title="{escape(told)}"{kind}>{escape(title)}</th>'
+        for (title, told), kind in zip(heads, kinds, strict=True)
+    )
     body = "".join(
         "<tr>"
-        + "".join(f'<td data-head="{escape(title)}">{cell}</td>' for (title, _), cell in zip(heads, cells, strict=True))
+        + "".join(
+            f'<td data-head="{escape(title)}"{kind}>{cell}</td>'
+            for (title, _), kind, cell in zip(heads, kinds, cells, strict=True)
+        )
         + "</tr>"
         for cells in rows
     )

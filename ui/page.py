@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,7 @@ def put_header(page: Page, pages: Sequence[Page]) -> None:
     gr.HTML(
         f'<header class="masthead"><span class="brand">{ICON.read_text(encoding="utf-8")}Accord</span>'
         f'<h1 class="unseen">{escape(page.title)}</h1>'
-        '<label class="study" hidden>Study <select aria-label="Study"></select></label>'
+        '<label class="study" hidden><span>Study</span> <select aria-label="Study"></select></label>'
         f'<nav aria-label="Pages">{links}</nav>'
         '<button type="button" class="who" title="Change who annotates" hidden></button></header>',
         page=page.title,
@@ -105,6 +106,20 @@ def on_choice(
     at = list(inputs).index(listed)
     listed.focus(None, listed, None, js=REMEMBER_CHOICE, **INSTANT)
     listed.input(handler, list(inputs), outputs, js=ONLY_A_NEW_CHOICE % (at, at), **settings)
+
+
+def say_at_once(trigger: Callable[..., Any], place: gr.HTML, words: str) -> None:
+    """Say what is being done as soon as it is asked for; what comes of it takes the words' place.
+
+    To be called before the work is connected: gradio does what an event asks for in the order of its connections.
+    """
+    shown = f'<p class="hint" role="status">{escape(words)}</p>'
+    trigger(None, None, place, js=f"() => {json.dumps(shown)}", **INSTANT)
+
+
+def fall_silent(work: Any, place: gr.HTML) -> None:
+    """Take the words back where the work broke: gradio's own message says so."""
+    work.failure(None, None, place, js="() => ''", **INSTANT)
 
 
 def asked(request: gr.Request, name: str) -> str:

@@ -8,15 +8,16 @@ from typing import Any
 import gradio as gr
 
 from agreement.planning import items_for_share
+from exchange.figures import write_percent
 from exchange.panel import Options
-from exchange.plan_told import kinds_of, tell_test
+from exchange.plan_told import kinds_of, tell_test, tell_value
 from exchange.planning import Wishes, plan_from_pilot, plan_without_pilot
 from judge.domain import AccordError, InputError
 from storage.store import Store
 from ui.agreement_rules import CHOICES, Choice, read_rules
 from ui.display import escape
 from ui.notices import count, show_failure, show_table
-from ui.page import TYPING, asked
+from ui.page import TYPING, asked, fall_silent, say_at_once
 
 MISSING = "give an agreement from 0 to 100 %, a width above 0 and at least one person"
 PILOT_RULES = tuple(choice for choice in CHOICES if choice.name in ("levels", "combine"))
@@ -75,7 +76,9 @@ class PlanPanel:
         inputs = [on.share, on.width, on.people]
         for box in inputs:
             box.change(self.answer, inputs, on.answer, **TYPING)
-        on.whole.click(self.plan, [*inputs, *on.rules], on.told, **SIMULATED)
+        say_at_once(on.whole.click, on.told, "Planning: the tests are simulated, which takes some seconds …")
+        planned = on.whole.click(self.plan, [*inputs, *on.rules], on.told, **SIMULATED)
+        fall_silent(planned, on.told)
 
     def answer(self, share: float | None, width: float | None, people: float | None) -> str:
         """Return how many items and verdicts it takes."""
@@ -135,8 +138,9 @@ def show_plan(value: dict[str, Any]) -> str:
     for made in value["kappa"]:
         of, how = (f", {escape(made['of'])}", "now") if pilot else ("", "if")
         for name, key, told in kinds_of(made):
-            now = "–" if made[name] is None else f"{made[name]:.0%}" if name == "agreement" else f"{made[name]:.2f}"
-            rows.append([f"{told}{of} ({how} {now})", *(_number(need[key]) for need in made["needed"])])
+            rows.append(
+                [f"{told}{of} ({how} {tell_value(made, name)})", *(_number(need[key]) for need in made["needed"])]
+            )
     labels, mean = value["prediction_powered"], value["mean_score"]
     if not labels["why"]:
         told = f"a {labels['of']}, if a judge reads many more (correlation {labels['correlation']:.2f})"
@@ -159,8 +163,8 @@ def _number(items: int | None) -> str:
 
 
 def _test(value: dict[str, Any]) -> str:
-    told = escape(tell_test(value["alt_test"]))
-    return f"<p>To pass the alternative annotator test in {value['wishes']['power']:.0%} of such studies: {told}.</p>"
+    told, often = escape(tell_test(value["alt_test"])), write_percent(value["wishes"]["power"])
+    return f"<p>To pass the alternative annotator test in {often} of such studies: {told}.</p>"
 
 
 def _by_people(value: dict[str, Any]) -> str:

@@ -25,6 +25,9 @@ const say = (text) => {
   banner.hidden = !text;
 };
 const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (/[.?…]$/.test(text) ? "" : ".");
+const number = (count) => count.toLocaleString("en");
+const items = (count) => `${number(count)} item${count === 1 ? "" : "s"}`;
+const duration = (seconds) => (seconds < 5400 ? `${Math.max(1, Math.round(seconds / 60))} min` : `${(seconds / 3600).toFixed(1)} h`);
 const sleep = (time) => new Promise((done) => setTimeout(done, time));
 
 // --- time in sight -----------------------------------------------------------------------------
@@ -56,8 +59,7 @@ const ask = async (name, ...data) => {
 const once = async (work) => {
   if (busy) return;
   busy = true;
-  page.classList.add("busy");
-  try { await work(); } finally { busy = false; page.classList.remove("busy"); }
+  try { await work(); } finally { busy = false; }
 };
 
 // --- drafts and verdicts on their way ------------------------------------------------------------
@@ -125,7 +127,7 @@ const chooseStudy = (studies) => {
     const entry = made("li", "");
     entry.append(
       made("a", study.name, { href: accord.address("/", { study: study.name }) }),
-      made("span", ` ${study.items} items${study.closed ? " · closed" : ""}`),
+      made("span", ` ${items(study.items)}${study.closed ? " · closed" : ""}`, { className: "muted" }),
     );
     list.append(entry);
   }
@@ -134,23 +136,24 @@ const chooseStudy = (studies) => {
 
 const showNothing = (given) => {
   const done = given.progress.skipped ? `, ${given.progress.skipped} skipped` : "";
+  const last = sheet && (sheet.own || given.saved) ? () => once(() => load(sheet.item)) : null;
   showGate(
-    made("h2", given.why === "finished" ? "Finished" : "Nothing to do now"),
+    made("h2", given.why === "finished" && given.progress.total ? "Finished" : "Nothing to do now"),
     made("p", given.nothing),
-    made("p", `You have done ${given.progress.done} of ${given.progress.total} items${done}.`, { className: "muted" }),
+    made("p", `You have done ${number(given.progress.done)} of ${items(given.progress.total)}${done}.`, { className: "muted" }),
     made("button", "Look again", { type: "button", className: "button", onclick: () => once(() => load("")) }),
+    ...(last ? [made("button", "Back to the last item", { type: "button", className: "button", onclick: last })] : []),
   );
 };
 
 const showProgress = () => {
   const { done, total } = sheet.progress;
   const pace = sheet.pace.seconds;
-  const left = pace ? Math.max(1, Math.round(((total - done) * pace) / 60)) : null;
-  const told = [`${done} of ${total}`];
-  if (pace) told.push(`${Math.round(pace)} s each`, `about ${left} min left`);
+  const told = [`${number(done)} of ${number(total)}`];
+  if (pace) told.push(`${Math.round(pace)} s each`, `about ${duration((total - done) * pace)} left`);
   find(".progress-text").textContent = told.join(" · ");
   find("progress").value = total ? done / total : 0;
-  find(".team").textContent = `Team ${sheet.pace.given} of ${sheet.pace.wanted}`;
+  find(".team").textContent = `Team ${number(sheet.pace.given)} of ${number(sheet.pace.wanted)}`;
 };
 
 const showLabels = () => {
@@ -184,6 +187,7 @@ const showDraft = () => {
   find(".submit").disabled = !draft.label;
 };
 
+const blank = (text) => (text ? "This response has nothing but white space." : "This response is empty.");
 const showTexts = async () => {
   const panes = all(".pane > .text");
   if (view === "difference") {
@@ -192,7 +196,8 @@ const showTexts = async () => {
     shown.sides.forEach((markup, index) => { panes[index].innerHTML = markup; });
   } else {
     sheet.sides.forEach((side, index) => {
-      if (view === "shown") panes[index].innerHTML = side.shown;
+      if (!side.raw.trim()) panes[index].replaceChildren(made("p", blank(side.raw), { className: "muted" }));
+      else if (view === "shown") panes[index].innerHTML = side.shown;
       else {
         const text = made("pre", side.raw, { className: "raw" });
         panes[index].replaceChildren(text);
@@ -208,11 +213,11 @@ const showPrompt = async () => {
   const pane = find(".prompt-pane");
   const open = accord.recall("prompt") === "open";
   pane.hidden = !open;
-  find("[data-do=prompt]").setAttribute("aria-pressed", String(open));
+  find(".actions [data-do=prompt]").setAttribute("aria-pressed", String(open));
   if (!open) return;
   const claim = sheet.claim;
   const shown = await ask("review_prompt", claim, who());
-  if (sheet.claim === claim) pane.innerHTML = shown.prompt ?? "";
+  if (sheet.claim === claim) pane.lastElementChild.innerHTML = shown.prompt ?? "";
   if (shown.problem) say(shown.problem);
 };
 
@@ -260,7 +265,7 @@ const show = async (given, { push = true } = {}) => {
   showDraft();
   await showTexts();
   if (another) for (const pane of [...all(".pane > .text"), find(".question")]) pane.scrollTop = 0;
-  if (another) { find(".panes").scrollLeft = 0; markPane(); }
+  if (another) { find(".panes").scrollLeft = 0; window.scrollTo({ top: 0, behavior: "instant" }); markPane(); }
   const place = accord.address("/", { study: asked.study, item: sheet.item });
   if (push && another && asked.item) window.history.pushState({}, "", place);
   else window.history.replaceState({}, "", place);
@@ -277,7 +282,9 @@ const prepareNext = () => {
 
 const stamp = (moment) => new Date(moment).toLocaleTimeString([], { hour12: false });
 const showSaved = (answer) => {
-  if (answer.saved) find(".saved").textContent = `Saved ${stamp(answer.saved)}`;
+  if (!answer.saved) return;
+  find(".saved").textContent = `Saved ${stamp(answer.saved)}`;
+  find(".saved").title = new Date(answer.saved).toLocaleString([], { dateStyle: "full", timeStyle: "long" });
 };
 
 const load = async (item, options) => {
@@ -311,6 +318,7 @@ const openPanel = (...parts) => {
   const panel = find("dialog");
   panel.firstElementChild.replaceChildren(...parts);
   panel.showModal();
+  panel.scrollTop = 0; // the button that closes it has the focus, and lies at the end
 };
 
 const submit = () => once(async () => {
@@ -328,6 +336,8 @@ const submit = () => once(async () => {
   find(".saved").textContent = "";
   showSaved(answer);
   await show(answer);
+  // On a phone what the judges said lies below the responses.
+  find(".after .reveal-line")?.scrollIntoView({ block: "nearest" });
   return undefined;
 });
 
@@ -414,7 +424,9 @@ const showHelp = () => {
   for (const [key, told] of rows) {
     const term = made("dt", "");
     term.append(made("kbd", key));
-    list.append(term, made("dd", told));
+    const row = made("div", "");
+    row.append(term, made("dd", told));
+    list.append(row);
   }
   openPanel(made("h2", "Keys"), list);
 };
@@ -452,21 +464,21 @@ const askJudge = async () => {
 // One table makes the keys work, and writes the help: neither can be without the other.
 const NAMES = { ArrowLeft: "←", ArrowRight: "→", Enter: "Enter" };
 const KEYS = {
-  Enter: [submit, "submit the verdict, or go on"],
-  ArrowLeft: [() => step("back"), "the item before"],
-  ArrowRight: [() => step("on"), "the item after"],
-  s: [skip, "skip this item"],
-  f: [flag, "flag it for a second look"],
-  u: [undo, "take the last verdict back"],
-  c: [() => find(".comment textarea").focus(), "write a comment; Esc leaves it"],
-  k: [turnConfidence, "say how sure you are"],
-  r: [() => switchView("raw"), "raw text"],
-  d: [() => switchView("difference"), "what differs, word by word"],
-  l: [turnLink, "scroll both sides together"],
-  j: [askJudge, "ask a judge about this item, after your verdict"],
-  p: [turnPrompt, "the exact prompt a judge is sent"],
-  g: [showGuidelines, "the study’s guidelines"],
-  "?": [showHelp, "this list"],
+  Enter: [submit, "Submit the verdict, or go on"],
+  ArrowLeft: [() => step("back"), "The item before"],
+  ArrowRight: [() => step("on"), "The item after"],
+  s: [skip, "Skip this item"],
+  f: [flag, "Flag it for a second look"],
+  u: [undo, "Take the last verdict back"],
+  c: [() => find(".comment textarea").focus(), "Write a comment; Esc leaves it, Ctrl+Enter submits"],
+  k: [turnConfidence, "Say how sure you are: low, medium, high"],
+  r: [() => switchView("raw"), "The text as it came, or rendered"],
+  d: [() => switchView("difference"), "What differs, word by word"],
+  l: [turnLink, "Scroll both sides together"],
+  j: [askJudge, "Ask a judge about this item, after your verdict"],
+  p: [turnPrompt, "The exact prompt a judge is sent"],
+  g: [showGuidelines, "The study’s guidelines"],
+  "?": [showHelp, "This list; Esc closes it"],
 };
 const DOES = {
   submit, skip, flag, judge: askJudge, undo, link: turnLink, prompt: turnPrompt, confidence: turnConfidence,

@@ -274,7 +274,7 @@ class Review:
         given = self.store.hold_next(study, who)
         if isinstance(given, NothingToDo):
             progress = {"done": given.progress.done, "total": given.progress.total, "skipped": given.progress.skipped}
-            return {"nothing": _NOTHING[given.why], "why": given.why, "progress": progress}
+            return {"nothing": _tell_nothing(given), "why": given.why, "progress": progress}
         return self._sheet(given)
 
     def _choices(self) -> list[dict[str, Any]]:
@@ -350,6 +350,15 @@ def _sent(event: gr.EventData, name: str) -> str:
     sent = event._data  # noqa: SLF001
     found = sent.get(name) if isinstance(sent, dict) else None
     return found if isinstance(found, str) else ""
+
+
+def _tell_nothing(given: NothingToDo) -> str:
+    """Return why there is no item for somebody."""
+    if given.why == "finished" and not given.progress.total:
+        return "This study has no items yet. Come back when some have been imported."
+    if given.why == "finished" and given.progress.skipped:
+        return "You have given a verdict on every item that was for you, but for those you skipped. Thank you."
+    return _NOTHING[given.why]
 
 
 def _told(work: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from exchange.background import RunProgress
+from exchange.figures import write_percent
 from exchange.run_order import RunEstimate
 from judge.domain import Study
 from judge.run import Prices
@@ -227,7 +228,7 @@ def _cost(run: RunOverview) -> str:
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.0%} of {whole:,}" if whole else "–"
+    return f"{write_percent(part / whole)} of {whole:,}" if whole else "–"
 
 
 def money(usd: float) -> str:

@@ -166,18 +166,24 @@ def _revealed(protocol: Protocol, held: Held, verdicts: Sequence[JudgeVerdict]) 
     said = [_said(protocol, held.claim.order, verdict) for verdict in verdicts]
     others = "".join(f" · other way round {chip}" for chip in said[1:])
     own = show_chip(protocol.scale, mine, pairwise=protocol.kind == "pairwise") if mine else ""
-    causes = "".join(
-        f'<button type="button" data-cause="{escape(cause)}" data-judge="{judge}">{escape(text)}</button>'
-        for cause, text in CAUSES.items()
-    )
+    differ = any(_steps(protocol, held, verdict) for verdict in verdicts)
     return (
         f'<section class="revealed"><p class="reveal-line">Judge <span class="mark" aria-hidden="true">◆</span> '
         f"{judge} {said[0]}{others} · you "
         f'<span class="mark" aria-hidden="true">●</span> {own} · '
-        f"<strong>{_distance(protocol, held, first)}</strong></p>"
-        f"{_reasons(protocol, held.claim.order, first)}"
+        f"<strong>{_distance(_steps(protocol, held, first))}</strong></p>"
+        f"{_reasons(protocol, held.claim.order, first)}{_causes(judge) if differ else ''}</section>"
+    )
+
+
+def _causes(judge: str) -> str:
+    buttons = "".join(
+        f'<button type="button" data-cause="{escape(cause)}" data-judge="{judge}">{escape(text)}</button>'
+        for cause, text in CAUSES.items()
+    )
+    return (
         f'<p class="causes" role="group" aria-label="Why do you and {judge} differ?">'
-        f"<span>If you differ, why?</span>{causes}</p></section>"
+        f"<span>Why do you differ?</span>{buttons}</p>"
     )
 
 
@@ -188,14 +194,16 @@ def _said(protocol: Protocol, order: Order, verdict: JudgeVerdict) -> str:
     return show_chip(protocol.scale, label, pairwise=protocol.kind == "pairwise")
 
 
-def _distance(protocol: Protocol, held: Held, verdict: JudgeVerdict) -> str:
+def _steps(protocol: Protocol, held: Held, verdict: JudgeVerdict) -> int | None:
+    """Return how many labels lie between the annotator and a judge; None where one of them gave none."""
     if verdict.label is None or held.verdict is None:
-        return "nothing to compare"
+        return None
     labels = protocol.scale.labels
-    steps = abs(
-        labels.index(protocol.unswap(verdict.label, held.claim.order)) - labels.index(held.verdict.label),
-    )
-    return "you agree" if steps == 0 else f"you differ by {steps}"
+    return abs(labels.index(protocol.unswap(verdict.label, held.claim.order)) - labels.index(held.verdict.label))
+
+
+def _distance(steps: int | None) -> str:
+    return "nothing to compare" if steps is None else f"you differ by {steps}" if steps else "you agree"
 
 
 def _reasons(protocol: Protocol, order: Order, verdict: JudgeVerdict) -> str:

@@ -16,15 +16,32 @@ from judge.domain import InputError
 from ui.display import escape
 from ui.front import Front
 from ui.gate import COOKIE, session_token
+from ui.notices import as_sentence
+from ui.theme import ICON, LINK
 
 # Stricter than for the other pages: nothing here needs a script.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
 STYLE = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-main { max-width: 22rem; margin: 12vh auto; padding: 0 1rem; }
-label { display: block; margin: 1rem 0; }
-input, button { font: inherit; width: 100%; box-sizing: border-box; padding: .5rem; margin-top: .25rem; }
-[role=alert] { border-left: 4px solid #b91c1c; padding-left: .75rem; }
+:root { color-scheme: light dark; font: 16px/1.55 "IBM Plex Sans", system-ui, sans-serif;
+  --line: #cbd5e1; --ink: #1f2937; --muted: #5b6472; --ground: #fff; --problem: #b3261e; --problem-tint: #fdecea; }
+@media (prefers-color-scheme: dark) {
+  :root { --line: #334155; --ink: #f3f4f6; --muted: #a3adbb; --ground: #0b0f19; --problem: #ff9d94;
+    --problem-tint: #3f1d1a; }
+}
+body { margin: 0; background: var(--ground); color: var(--ink); }
+main { max-width: 22rem; margin: 16vh auto 0; padding: 0 1rem; }
+h1 { display: flex; align-items: center; gap: .5rem; margin: 0 0 1.5rem; font-size: 1.25rem; }
+label { display: block; margin: 1rem 0; font-size: .875rem; font-weight: 700; }
+input, button { font: inherit; width: 100%; box-sizing: border-box; min-height: 44px; padding: 0 .75rem;
+  margin-top: .25rem; border: 1px solid var(--line); border-radius: 8px; background: var(--ground); color: inherit; }
+button { margin-top: .5rem; border: 0; background: #1d51a6; color: #fff; font-weight: 700; cursor: pointer; }
+:focus-visible { outline: 2px solid #2f6fd6; outline-offset: 1px; }
+form + p { color: var(--muted); font-size: .875rem; }
+[role=alert] { margin: 0 0 1rem; padding: .75rem 1rem; border-left: 4px solid var(--problem); border-radius: 8px;
+  background: var(--problem-tint); overflow-wrap: anywhere; }
 """
 
 
@@ -51,7 +68,7 @@ def sign_in_routes(accounts: Accounts, front: Front) -> APIRouter:
 
     @router.get("/logout")
     def ask_sign_out() -> Response:  # gradio has a page of this name, after which one is still signed in
-        return _page('<h1>Accord</h1><form method="post"><button>Sign out</button></form>')
+        return _page("Sign out", '<form method="post"><button>Sign out</button></form>')
 
     @router.post("/logout")
     def sign_out(request: Request) -> Response:
@@ -66,7 +83,7 @@ def sign_in_routes(accounts: Accounts, front: Front) -> APIRouter:
     def show_invitation(token: str) -> Response:
         account = accounts.invited(token)
         if account is None:
-            return _page("<p role='alert'>This invitation was used or has run out. Ask for another.</p>", 404)
+            return _page("Invitation", _alert("This invitation was used or has run out. Ask for another."), 404)
         return _invitation_page(account.name)
 
     @router.post("/invite/{token}")
@@ -108,29 +125,34 @@ def _own_path(wanted: str) -> str:
 
 def _sign_in_page(root: str, wanted: str, problem: str = "") -> Response:
     return _page(
-        f'<h1>Accord</h1>{_alert(problem)}<form method="post" action="{escape(root)}/login?next={quote(wanted)}">'
+        "Sign in",
+        f'{_alert(problem)}<form method="post" action="{escape(root)}/login?next={quote(wanted)}">'
         '<label>Name<input name="name" autocomplete="username" required autofocus></label>'
         '<label>Password<input name="password" type="password" autocomplete="current-password" required></label>'
-        "<button>Sign in</button></form><p>There is no registration: an admin invites you.</p>"
+        "<button>Sign in</button></form><p>There is no registration: an admin invites you.</p>",
     )
 
 
 def _invitation_page(name: str | None, problem: str = "") -> Response:
     welcome = f"<p>Welcome, <b>{escape(name)}</b>. Choose a password.</p>" if name else ""
     return _page(
-        f'<h1>Accord</h1>{_alert(problem)}{welcome}<form method="post">'
+        "Invitation",
+        f'{_alert(problem)}{welcome}<form method="post">'
         f'<label>Password, at least {SHORTEST_PASSWORD} characters<input name="password" type="password" '
         f'autocomplete="new-password" minlength="{SHORTEST_PASSWORD}" required autofocus></label>'
-        "<button>Begin</button></form>"
+        "<button>Begin</button></form>",
     )
 
 
 def _alert(problem: str) -> str:
-    return f'<p role="alert">{escape(problem)}</p>' if problem else ""
+    return f'<p role="alert">{escape(as_sentence(problem))}</p>' if problem else ""
 
 
-def _page(body: str, status: int = 200) -> Response:
+def _page(title: str, body: str, status: int = 200) -> Response:
     head = '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-    made = HTMLResponse(f"{head}<title>Accord</title><style>{STYLE}</style><main>{body}</main></html>", status)
+    brand = f"<h1>{ICON.read_text('utf-8')}Accord</h1>"
+    made = HTMLResponse(
+        f"{head}<title>{title} · Accord</title>{LINK}<style>{STYLE}</style><main>{brand}{body}</main></html>", status
+    )
     made.headers.update({"Content-Security-Policy": POLICY, "Cache-Control": "no-store"})
     return made

@@ -19,9 +19,7 @@ const dress = () => {
     if (link.tagName === "A") link.href = address;
     else link.textContent = address;
   }
-  for (const time of element.querySelectorAll("time[datetime]")) {
-    time.textContent = new Date(time.dateTime).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-  }
+  accord.tellTimes(element, { dateStyle: "medium", timeStyle: "short" });
   const goal = element.querySelector("[data-go]");
   if (goal) window.location.assign(accord.address(goal.dataset.go, asked(goal)));
 };

@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 
 from exchange.examples import EXAMPLES, load_examples
+from exchange.figures import write_percent
 from judge.domain import AccordError, Study, StudyError
 from storage.overviews import Overview
 from storage.store import Store
@@ -17,7 +18,7 @@ from ui.display import escape
 from ui.downloads import DownloadControls, DownloadsPanel
 from ui.items import SCRIPT, ItemControls, ItemsPanel
 from ui.notices import count, show_bar, show_empty, show_failure, show_link, show_success, show_table
-from ui.page import INSTANT, Settings, asked, on_load, open_door, signed_in
+from ui.page import INSTANT, Settings, asked, fall_silent, on_load, open_door, say_at_once, signed_in
 from ui.planning import PlanControls, PlanPanel
 from ui.study_form import StudyForm, StudyFormControls
 from ui.uploads import ASSIGNING, CHOOSING, WORKING, Upload, UploadControls, UploadPanel, chosen_mapping, told_import
@@ -140,10 +141,14 @@ class Studies:
     def _wire_upload(self, on: Controls) -> None:
         files, inputs = [on.upload.files, on.upload.repair], on.upload.inputs
         shown = [on.upload.preview, on.upload.repair, on.store_upload, on.stored]
-        on.upload.files.change(self.receive, files, [on.upload.mapping, *shown], **CHOOSING)
+        say_at_once(on.upload.files.change, on.stored, "Reading the files …")
+        received = on.upload.files.change(self.receive, files, [on.upload.mapping, *shown], **CHOOSING)
         on.upload.preview.assign(self.assign, files, [on.upload.mapping, *shown], **ASSIGNING)
         on.upload.repair.input(self.preview, inputs, shown, **CHOOSING)
+        say_at_once(on.store_upload.click, on.stored, "Importing …")
         imported = on.store_upload.click(self.store_upload, inputs, [on.stored, on.store_upload], **WORKING)
+        fall_silent(received, on.stored)
+        fall_silent(imported, on.stored)
         imported.then(self.refresh, None, [on.head, *ItemsPanel.outputs(on.items)], **INSTANT)
 
     def _wire_settings(self, on: Controls) -> None:
@@ -303,7 +308,7 @@ def _overview_row(overview: Overview) -> list[str]:
     study = overview.study
     return [
         f"<bdi>{show_link(study.name, '/studies', study=study.name)}</bdi>",
-        escape(study.protocol.name),
+        f'<span class="protocol">{escape(study.protocol.name)}</span>',
         f"{study.items:,}",
         f"{study.wanted:,}",
         show_bar(overview.given, overview.wanted, f"{overview.given:,} of {overview.wanted:,}"),
@@ -322,17 +327,17 @@ def show_head(overview: Overview) -> str:
         f"{study.wanted} {'verdict' if study.wanted == 1 else 'verdicts'} per item",
         "blind" if study.blind else "not blind",
         *(["judge revealed after each verdict"] if study.reveal else []),
-        *([f"{study.repeat_share:.0%} hidden repeats"] if study.repeat_share else []),
+        *([f"{write_percent(study.repeat_share)} hidden repeats"] if study.repeat_share else []),
         f"guidelines version {study.guideline_version}",
         f"seed {study.seed}",
     ]
     told = f"{overview.given:,} of {overview.wanted:,} verdicts of people"
-    raters = f"{count(overview.people, 'person', 'people')} and {count(overview.judges, 'judge')}"
+    raters = f"by {count(overview.people, 'person', 'people')} · {count(overview.judges, 'judge')}"
     return (
         f'<div class="study-head">{_way_back()}<div class="line"><h2><bdi>{escape(study.name)}</bdi></h2>'
         f"{_state(study)}</div>"
         f'<p class="muted">{escape(" · ".join(facts))}</p>'
-        f"<p>{show_bar(overview.given, overview.wanted, told)}, by {raters}</p></div>"
+        f"<p>{show_bar(overview.given, overview.wanted, told)}, {raters}</p></div>"
     )
 
 

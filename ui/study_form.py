@@ -13,7 +13,7 @@ from judge.protocol import Protocol
 from storage.store import Store
 from ui.items import SCRIPT
 from ui.notices import send_to, show_failure, show_success
-from ui.page import on_choice, signed_in
+from ui.page import fall_silent, on_choice, say_at_once, signed_in
 from ui.uploads import ASSIGNING, CHOOSING, WORKING, Upload, UploadControls, UploadPanel, chosen_mapping
 
 SUITED = ""  # the first item decides
@@ -141,11 +141,15 @@ class StudyForm:
         files = [on.protocol, on.upload.files, on.upload.repair]
         inputs = [on.protocol, *on.upload.inputs]
         shown = [on.upload.preview, on.upload.repair]
-        on.upload.files.change(self.receive, files, [on.upload.mapping, *shown], **CHOOSING)
+        say_at_once(on.upload.files.change, on.upload.preview, "Reading the files …")
+        received = on.upload.files.change(self.receive, files, [on.upload.mapping, *shown], **CHOOSING)
+        fall_silent(received, on.upload.preview)
         on.upload.preview.assign(self.assign, files, [on.upload.mapping, *shown], **ASSIGNING)
         on.upload.repair.input(self.preview, inputs, shown, **CHOOSING)
         on_choice(on.protocol, self.preview, inputs, shown, CHOOSING)
-        on.create.click(self.create, [*inputs, *on.settings], on.told, **WORKING)
+        say_at_once(on.create.click, on.told, "Making the study …")
+        created = on.create.click(self.create, [*inputs, *on.settings], on.told, **WORKING)
+        fall_silent(created, on.told)
 
     def receive(self, protocol: str, files: list[str] | None, repair: bool) -> tuple[str, str, Any]:
         """Show what new files would bring; whatever was said of other files' columns is forgotten."""

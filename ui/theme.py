@@ -10,8 +10,9 @@ import gradio as gr
 
 FOLDER = Path(__file__).parent
 ICON = FOLDER / "icon.svg"
-DOOR = FOLDER / "door.js"
-STYLES = sorted(FOLDER.glob("*.css"))  # what all pages share, and a file for each page that needs one
+SCRIPTS = [FOLDER / name for name in ("door.js", "at_work.js")]  # what every page has from its first moment
+# What all pages share, and a file for each page that needs one; what holds on paper comes last, over all others.
+STYLES = sorted(FOLDER.glob("*.css"), key=lambda path: (path.stem == "print", path.name))
 
 # Gradio ships other weights of its fonts with most letters missing; 400 and 700 of these two are complete.
 _SANS: list[Any] = [gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)), "system-ui", "sans-serif"]
@@ -25,6 +26,8 @@ def make_theme() -> gr.themes.Base:
         body_text_size="16px",
         # Gradio's own muted grey is too pale to read: it has less than 4.5:1 on white.
         body_text_color_subdued="*neutral_600",
+        input_placeholder_color="*neutral_600",
+        input_placeholder_color_dark="*neutral_400",
         body_text_color_subdued_dark="*neutral_400",
         block_info_text_color="*neutral_600",
         block_info_text_color_dark="*neutral_400",
@@ -49,10 +52,8 @@ def make_theme() -> gr.themes.Base:
 
 
 # In the page itself, so that they are found under any root path.
-HEAD = (
-    f'<link rel="icon" type="image/svg+xml" href="data:image/svg+xml,{quote(ICON.read_text("utf-8"))}">'
-    f"<script>{DOOR.read_text('utf-8')}</script>"
-)
+LINK = f'<link rel="icon" type="image/svg+xml" href="data:image/svg+xml,{quote(ICON.read_text("utf-8"))}">'
+HEAD = LINK + "".join(f"<script>{script.read_text('utf-8')}</script>" for script in SCRIPTS)
 
 LAUNCH: dict[str, Any] = {
     "run_history": False,  # else every public event's texts are kept in the visitor's browser

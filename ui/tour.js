@@ -2,7 +2,7 @@
 const TOUR = [
   [".panes", "Two responses, side by side", "Read the question, then both responses. Names are hidden and the sides are shuffled. R shows the text as it came, D the words that differ."],
   [".bar", "Say which is better", "Press 1 to 5 and Enter, or click. “Saved” appears when your verdict is stored, never before. U takes it back."],
-  ["[data-do=prompt]", "See what a judge is asked", "P shows the exact prompt that an LLM judge is sent for this item. In the example studies the judges’ verdicts appear after yours."],
+  [".actions [data-do=prompt]", "See what a judge is asked", "P shows the exact prompt that an LLM judge is sent for this item. In the example studies the judges’ verdicts appear after yours."],
   [".status", "Then see how far you agree", "The pages at the top lead on: run a judge, make a study of your own, look at the numbers. The other verdicts here are simulated, and one of the two judges leans to what it reads first."],
 ];
 const takeTour = (page, { made, openPanel }) => {

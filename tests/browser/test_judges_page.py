@@ -95,7 +95,7 @@ def test_a_run_goes_on_when_the_page_is_closed_and_is_found_done(open_page, serv
     expect(state(again)).to_have_text("done")
     row = again.locator("table.runs tbody tr").first
     expect(row.locator("[data-name=ok]")).to_have_text("8")
-    expect(row.locator("[data-name='Same in both orders']")).to_have_text("0% of 4")
+    expect(row.locator("[data-name='Same in both orders']")).to_have_text("0 % of 4")
     expect(again.locator("#progress .run-card")).to_have_count(0)
     choose(again, "Judge", preset)
     expect(again.locator("#estimate")).to_contain_text("nothing to start")
@@ -229,8 +229,8 @@ def test_what_is_missing_in_the_form_is_said(open_page, study):
 
 def test_without_a_study_the_page_says_what_to_do(open_page, study):
     page = open_page("/judges")
-    expect(page.locator(".empty")).to_contain_text("Choose a study at the top of the page")
-    page.get_by_label("Study").select_option(study)
+    expect(page.locator("#intro")).to_contain_text("Choose the study whose judges you want to see")
+    page.locator("#intro").get_by_role("link", name=study, exact=True).click()
     expect(page.locator("#start")).to_be_visible()
 
 

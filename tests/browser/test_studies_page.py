@@ -272,7 +272,7 @@ def test_the_plan_answers_at_once(open_page):
     page.get_by_role("button", name="Plan kappa, judges and tests too").click()
     expect(page.locator("#plan-told")).to_contain_text("From what is expected")
     expect(page.locator("#plan-told tbody tr")).to_have_count(8)
-    expect(page.locator("#plan-told")).to_contain_text("To pass the alternative annotator test in 80% of such studies")
+    expect(page.locator("#plan-told")).to_contain_text("To pass the alternative annotator test in 80 % of such studies")
 
 
 def test_hostile_names_run_nothing_and_show_as_text(open_page, served, tmp_path):

@@ -61,7 +61,7 @@ def test_few_clusters_are_told_of_people_and_of_corrected_rates(told) -> None:
 
 def test_skew_among_people_is_told_with_the_paradox_it_makes(told) -> None:
     warnings = told([("A", "A")] * 56 + [("A", "B"), ("B", "A"), ("tie", "A"), ("A", "tie")])
-    assert "ana and bob (97% of 60)" in sentence(warnings, "one label has more than 80%")
+    assert "ana and bob (97 % of 60)" in sentence(warnings, "one label has more than 80 %")
     assert "ana and bob (kappa −0.03, AC1 0.93)" in sentence(warnings, "kappa and AC may tell different stories")
 
 
@@ -71,7 +71,7 @@ def test_a_person_who_never_varies_is_told(told) -> None:
 
 def test_estimates_that_few_resamples_define_are_told(told) -> None:
     warnings = told([("A", "A")] * 39 + [("B", "B")])
-    assert "ana and bob (scott pi, kappa" in sentence(warnings, "fewer than 90% of the resamples are defined")
+    assert "ana and bob (scott pi, kappa" in sentence(warnings, "fewer than 90 % of the resamples are defined")
 
 
 def test_many_pairs_make_one_sentence(store, make_study) -> None:

@@ -74,7 +74,7 @@ def test_a_pilot_tells_how_two_judges_differ_and_how_many_labels_a_judge_saves(s
 def test_judges_who_hardly_differ_cannot_be_told_apart_by_more_than_they_do(accord) -> None:
     value = json.loads(accord("plan", "--difference", "0.2", "--discordance", "0.1", "--json").stdout)
     assert value["two_judges"]["items"] is None
-    assert "only 10% of the items" in value["two_judges"]["why"]
+    assert "only 10 % of the items" in value["two_judges"]["why"]
 
 
 def test_a_plan_needs_no_study(accord) -> None:

@@ -133,7 +133,7 @@ def test_the_command_prints_a_table_or_json_and_tells_what_is_missing(accord):
         broken = accord(*words, "--model", "m", "--base-url", "http://127.0.0.1:1/v1")
     assert table.returncode == 0, table.stderr
     assert b"m by wildbench-pairwise: 1 items, 6 calls" in table.stdout
-    assert re.search(rb"begging +0% +0% to 79% +1 ", table.stdout)
+    assert re.search(rb"begging +0 % +0 % to 79 % +1 ", table.stdout)
     assert [each["attack"] for each in made["attacks"]] == ["control", "begging"]
     assert broken.returncode == 1
     assert accord("probe").returncode == accord("probe", "--study", "s", "--items", "x").returncode == 2

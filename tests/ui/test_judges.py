@@ -85,10 +85,10 @@ def test_the_page_opens_with_the_study_of_its_address(page, make_study) -> None:
 @pytest.mark.parametrize(
     ("made", "study", "sentence"),
     [
-        (None, "", "There is no study yet. Import one"),
-        (None, "s", "There is no study named &#39;s&#39;. There is no study yet"),
+        (None, "", "There is no study yet. Make one"),
+        (None, "s", "There is no study named &#39;s&#39;."),
         (0, "s", "has no items yet"),
-        (1, "", "Choose a study at the top"),
+        (1, "", "Choose the study whose judges you want to see or start."),
         (1, HOSTILE, "There is no study named &#39;&lt;img"),
     ],
 )
@@ -121,7 +121,7 @@ def test_a_run_is_started_watched_and_compared(page, make_study, server) -> None
     assert timer.active is False
     assert '<th scope="row"><span class="mark">◆</span> m</th>' in table
     assert '<td data-name="ok">10</td>' in table
-    assert '<td data-name="Same in both orders">0% of 5</td>' in table
+    assert '<td data-name="Same in both orders">0 % of 5</td>' in table
     assert ">done<" in table
 
 

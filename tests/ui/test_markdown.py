@@ -20,7 +20,7 @@ TAGS = re.compile(
 ATTRIBUTES = re.compile(
     "class|title|tabindex|role|aria-label|href|rel|target|data-code|encoding|display|stretchy|fence|form|minsize"
     "|maxsize|movablelimits|displaystyle|scriptlevel|linethickness|lspace|rspace|width|accent|largeop|separator"
-    "|mathvariant"
+    "|mathvariant|dir"
 )
 pieces = st.one_of(st.text(st.characters()), st.sampled_from([text for text in NASTY.values() if len(text) < 400]))
 texts = st.lists(st.tuples(pieces, st.sampled_from(["", " ", "\n", "\n\n", "\n  "]))).map(
@@ -121,7 +121,7 @@ def test_what_markdown_would_eat_is_shown_as_it_stands(text):
         ("one\n  two", "<p>one<br>  two</p>"),
         ("# A #\n####### B", '<h4 class="level-1">A #</h4><p>####### B</p>'),
         ("> q", "<blockquote><p>q</p></blockquote>"),
-        ("- a\n- b", "<ul><li>a</li><li>b</li></ul>"),
+        ("- a\n- b", '<ul dir="auto"><li>a</li><li>b</li></ul>'),
         (
             "```py\nx < 1\n```",
             '<div class="code"><div class="language">py</div>'  # noqa: ISC004 # one string

@@ -183,6 +183,14 @@ def test_skipping_gives_the_item_back(running, store):
     assert store.progress("s")["ana"].skipped == 1
 
 
+def test_somebody_without_an_item_is_told_why(running, store):
+    store.create_study(Study("bare", WILDBENCH.version))
+    assert "has no items yet" in running.post("review_open", "bare", "ana", "")["nothing"]
+    while "claim" in (given := running.post("review_open", "s", "ana", "")):
+        running.post("review_skip", given["claim"], "unclear", "ana")
+    assert "but for those you skipped" in given["nothing"]
+
+
 def test_with_login_the_name_signed_in_counts_and_a_foreign_claim_is_refused(store, items):
     store.create_study(replace(Study("s", WILDBENCH.version), wanted=1))
     store.add_prepared("s", [prepare(item) for item in items])

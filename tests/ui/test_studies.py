@@ -247,7 +247,7 @@ def test_every_export_is_written_and_recorded(sqlite, tmp_path, name):
 def test_an_export_comes_back_with_equal_bytes_and_leaves_no_file(page, sqlite, tmp_path):
     fill(sqlite)
     making = page.downloads.maker("jsonl")(at("s"))
-    path = Path(next(making))
+    path = Path(next(making)[0])
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(path.read_bytes())
     assert list(making) == []
