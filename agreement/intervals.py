@@ -9,6 +9,7 @@ independent facts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -138,20 +139,30 @@ def _draw(units: Units, resamples: int, rng: np.random.Generator) -> Iterator[Fl
             weights = np.bincount(drawn.reshape(-1), minlength=many * distinct).reshape(many, distinct)
         else:
             weights = rng.multinomial(size, units.counts / size, size=many)
-        yield _sum_up(units, weights.astype(np.float64)).reshape(many, *units.shape)
+        yield _stack(_sum_up(units, weights.astype(np.float64)), units.shape)
 
 
 def _sum_up(units: Units, weights: FloatArray) -> FloatArray:
-    """Return the sums (b, cells) of units drawn so many times.
+    """Return the sums (cells, b) of units drawn so many times.
 
     A table's cells are put in place rather than multiplied by an identity: on a busy machine the threads of a matrix
     product cost more than the rest of the interval.
     """
     if units.places is None:
-        return np.asarray(weights @ units.rows)
-    sums = np.zeros((weights.shape[0], units.rows.shape[1]))
-    sums[:, units.places] = weights
+        return np.asarray(weights @ units.rows).T
+    sums = np.zeros((units.rows.shape[1], weights.shape[0]))
+    sums[units.places] = weights.T
     return sums
+
+
+def _stack(sums: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """Return sums (cells, b) as (b, *shape), each cell's numbers side by side in memory.
+
+    A statistic adds up the cells of thousands of small tables: cell by cell that is many times quicker than table by
+    table.
+    """
+    apart = np.ascontiguousarray(sums).reshape(*shape, sums.shape[1])
+    return np.moveaxis(apart, -1, 0)
 
 
 def leave_each_out(units: Units) -> Iterator[FloatArray]:
@@ -160,7 +171,7 @@ def leave_each_out(units: Units) -> Iterator[FloatArray]:
     block = max(1, BLOCK // max(total.size, 1))
     for start in range(0, units.counts.size, block):
         rows = units.rows[start : start + block]
-        yield (total - rows).reshape(rows.shape[0], *units.shape)
+        yield _stack((total - rows).T, units.shape)
 
 
 def _evaluate(blocks: Iterator[FloatArray], statistics: Mapping[str, Statistic]) -> dict[str, FloatArray]:
@@ -255,8 +266,18 @@ def interval_from_replicates(
         same: BoolArray = np.abs(finite - value) <= slack
         below = float((finite < value - slack).mean() + same.mean() / 2.0)
         tails, method = _correct(tails, below, _acceleration(*jackknife), finite.size), "bca"
-    low, high = np.quantile(finite, tails)
-    return Estimate(value, float(low), float(high), method, warnings=warnings)
+    low, high = (_quantile(finite, float(tail)) for tail in tails)
+    return Estimate(value, low, high, method, warnings=warnings)
+
+
+def _quantile(values: FloatArray, share: float) -> float:
+    """Return what `np.quantile` does for one share, to the last digit, without its many ways of doing it."""
+    at = (values.size - 1) * share
+    below = min(math.floor(at), values.size - 1)
+    above = min(below + 1, values.size - 1)
+    low, high = np.partition(values, (below, above))[[below, above]].tolist()
+    part, step = at - below, high - low
+    return float(high - step * (1.0 - part) if part >= 0.5 else low + step * part)
 
 
 def _acceleration(left_out: FloatArray, counts: IntArray) -> float:
