@@ -14,7 +14,7 @@ from agreement.pairs import divide
 from agreement.position import FirstPosition, measure_first_position, measure_swaps
 from exchange.findings import estimates
 from exchange.panel import Panel
-from storage.ratings import STATUSES
+from storage.columns import STATUSES
 
 UNPAIRED = "half the difference between the means of all verdicts in order AB and of all in order BA"
 NOT_INDEPENDENT = "several verdicts are of one item or cluster, so they are not independent: read the interval"

@@ -28,7 +28,7 @@ from exchange.findings import PEOPLE, compare_codes, describe_table, describe_vo
 from exchange.panel import BLANK_COUNTS, Panel
 from exchange.policies import list_policies
 from exchange.score_findings import compare_judge_scores, people_and_judge
-from storage.ratings import STATUSES
+from storage.columns import STATUSES
 
 MOST_DOMAINS = 20
 UNTAGGED = "no tag"

@@ -25,6 +25,7 @@ from agreement.intervals import Sampling
 from agreement.prediction_powered import Selection
 from agreement.wildbench import apply_length_rule
 from judge.domain import InputError, Kind, Scale
+from storage.facts import code_texts
 from storage.ratings import EVERYTHING, Filters, Ratings
 
 BLANK_COUNTS = {"unreadable": 0, "refused": 0, "cut_off": 0, "failed": 0}
@@ -326,6 +327,4 @@ def _find_tag(tags: Sequence[str], name: str) -> str | None:
 
 
 def _code(texts: Sequence[str | None]) -> IntArray:
-    from storage.ratings import code_texts
-
     return code_texts(texts).codes
