@@ -167,8 +167,7 @@ def list_pairs(panel: Panel) -> list[dict[str, Any]]:
 
 def pool_votes(panel: Panel) -> dict[str, Any]:
     """Return every two people's votes on the same item in one table, which has each pair both ways."""
-    people = panel.codes[:, list(panel.humans)]
-    found = pool_people(people, panel.categories, panel.sampling, panel.cluster)
+    found = pool_people(panel.people, panel.categories, panel.sampling, panel.cluster)
     return describe_votes(found, (PEOPLE, PEOPLE), panel.labels)
 
 
