@@ -257,7 +257,8 @@ def _domains(panel: Panel) -> NDArray[np.str_] | None:
     """Return each item's domain, its first tag, where there are several and not too many of them."""
     tags = panel.ratings.facts.tags
     first = np.array([*(own[0] if own else UNTAGGED for own in tags.names), UNTAGGED])
-    return first[tags.codes] if 2 <= np.unique(first[tags.codes]).size <= MOST_DOMAINS else None
+    used = np.unique(first[np.flatnonzero(np.bincount(tags.codes + 1)) - 1])
+    return first[tags.codes] if 2 <= used.size <= MOST_DOMAINS else None
 
 
 def describe_corrected(panel: Panel, judge: int) -> dict[str, Any]:
