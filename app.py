@@ -7,6 +7,7 @@ before a page is wanted: it takes seconds.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -35,6 +36,10 @@ from terminal.judge import judge, reparse
 from terminal.probe import probe
 from terminal.statistics import agreement, plan, verify
 from terminal.users import audit, users
+
+# The tables of the statistics are small: threads for their products cost more than they bring, most of all where other
+# programs want the processors too. numpy reads this when it is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 app = typer.Typer(
     add_completion=False,

@@ -8,6 +8,7 @@ item if it is at least as close to them as he is; `epsilon` is what the judge's 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -57,46 +58,68 @@ class AltTest:
     why: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class _Duel:
-    """Where judge and left-out human do at least as well as each other, over the human's items."""
+    """Where judge and left-out human do at least as well as each other, over the human's items.
+
+    `used` says which of all items those are. What does not depend on the margin is worked out once for all margins.
+    """
 
     judge: BoolArray
     human: BoolArray
     cluster: IntArray | None
+    used: BoolArray
 
-    @property
+    def within(self, items: BoolArray) -> _Duel:
+        """Return the duel over some of the items."""
+        mine = items[self.used]
+        cluster = None if self.cluster is None else self.cluster[mine]
+        return _Duel(self.judge[mine], self.human[mine], cluster, self.used & items)
+
+    @cached_property
     def gap(self) -> FloatArray:
         return self.human.astype(np.float64) - self.judge.astype(np.float64)
 
+    @cached_property
+    def mean(self) -> float:
+        return float(self.gap.mean())
+
+    @cached_property
+    def spread(self) -> float:
+        return float(self.gap.std(ddof=1)) if self.gap.size > 1 else 0.0
+
+    @cached_property
+    def drawn(self) -> dict[Sampling, FloatArray]:
+        return {}
+
 
 def _closeness(value: FloatArray, others: FloatArray, measure: Measure) -> FloatArray:
-    """Return how close each value is to the remaining humans of its item (NaN is absent)."""
+    """Return how close each value is to the remaining humans of its item (others x items, NaN is absent)."""
     present = np.isfinite(others)
-    many = present.sum(axis=1)
+    many = np.maximum(present.sum(axis=0), 1)
     if measure == "match":
-        return np.asarray(((others == value[:, None]) & present).sum(axis=1) / many)
-    square = np.where(present, (others - value[:, None]) ** 2, 0.0).sum(axis=1) / many
+        return np.asarray(((others == value) & present).sum(axis=0) / many)
+    square = np.where(present, (others - value) ** 2, 0.0).sum(axis=0) / many
     return np.asarray(-np.sqrt(square))
 
 
 def _duel(humans: FloatArray, judge: FloatArray, left_out: int, measure: Measure, cluster: IntArray | None) -> _Duel:
-    others = np.delete(humans, left_out, axis=1)
-    used = np.isfinite(humans[:, left_out]) & np.isfinite(judge) & np.isfinite(others).any(axis=1)
-    of_judge = _closeness(judge[used], others[used], measure)
-    of_human = _closeness(humans[used, left_out], others[used], measure)
-    same = np.isclose(of_judge, of_human, rtol=0.0, atol=1e-12)
-    return _Duel(same | (of_judge > of_human), same | (of_human > of_judge), None if cluster is None else cluster[used])
+    own, others = humans[:, left_out], np.delete(humans.T, left_out, axis=0)
+    used = np.isfinite(own) & np.isfinite(judge) & np.isfinite(others).any(axis=0)
+    of_judge, of_human = _closeness(judge, others, measure)[used], _closeness(own, others, measure)[used]
+    same = np.abs(of_judge - of_human) <= 1e-12
+    cluster = None if cluster is None else cluster[used]
+    return _Duel(same | (of_judge > of_human), same | (of_human > of_judge), cluster, used)
 
 
 def _p_value(duel: _Duel, epsilon: float, small: str, sampling: Sampling) -> float:
     """Return the one-sided p of: the human's advantage is less than epsilon."""
-    gap = duel.gap
-    mean, spread = float(gap.mean()), float(gap.std(ddof=1)) if gap.size > 1 else 0.0
+    gap, mean, spread = duel.gap, duel.mean, duel.spread
     if spread == 0:  # the t statistic is 0/0 or infinite; the data leave no doubt either way
         return 0.0 if mean < epsilon else 1.0
     if duel.cluster is not None:
-        return _cluster_p(gap, duel.cluster, epsilon, sampling)
+        lower = int((_resampled_gaps(duel, duel.cluster, sampling) + epsilon <= mean + 1e-12).sum())
+        return (1 + lower) / (1 + sampling.resamples)
     if gap.size < LEAST_ITEMS and small == "wilcoxon":
         from scipy.stats import wilcoxon
 
@@ -104,15 +127,16 @@ def _p_value(duel: _Duel, epsilon: float, small: str, sampling: Sampling) -> flo
     return float(stdtr(gap.size - 1, (mean - epsilon) / (spread / np.sqrt(gap.size))))
 
 
-def _cluster_p(gap: FloatArray, cluster: IntArray, epsilon: float, sampling: Sampling) -> float:
-    """Return the share of cluster resamples that, moved to the null, lie as low as what was seen."""
-    owner, groups = number_clusters(cluster)
-    sums = sum_by_cluster(np.column_stack([gap, np.ones_like(gap)]), owner, groups)
-    drawn = np.random.default_rng(sampling.seed).multinomial(groups, np.full(groups, 1 / groups), sampling.resamples)
-    top, bottom = (drawn @ sums).T
-    mean = gap.mean()
-    lower = int((top / bottom - mean + epsilon <= mean + 1e-12).sum())
-    return (1 + lower) / (1 + sampling.resamples)
+def _resampled_gaps(duel: _Duel, cluster: IntArray, sampling: Sampling) -> FloatArray:
+    """Return the mean gap in cluster resamples less what was seen: what the null says of it, at a margin of 0."""
+    if sampling not in duel.drawn:
+        owner, groups = number_clusters(cluster)
+        sums = sum_by_cluster(np.column_stack([duel.gap, np.ones_like(duel.gap)]), owner, groups)
+        shares = np.full(groups, 1 / groups)
+        drawn = np.random.default_rng(sampling.seed).multinomial(groups, shares, sampling.resamples)
+        top, bottom = (drawn @ sums).T
+        duel.drawn[sampling] = top / bottom - duel.gap.mean()
+    return duel.drawn[sampling]
 
 
 def _prepare(raters: tuple[ArrayLike, ArrayLike], measure: Measure) -> tuple[FloatArray, FloatArray]:
@@ -188,10 +212,11 @@ def run_by_domain(
     labels = np.asarray(domains)
     p_values: dict[tuple[Any, int], float] = {}
     names = [name.item() for name in np.unique(labels)]
+    duels = [_duel(humans, judge, index, measure, None) for index in range(humans.shape[1])]
     for name in names:
         here = labels == name
-        for index in range(humans.shape[1]):
-            duel = _duel(humans[here], judge[here], index, measure, None)
+        for index, whole in enumerate(duels):
+            duel = whole.within(here)
             if duel.judge.size >= LEAST_ITEMS:
                 p_values[name, index] = _p_value(duel, epsilon, "skip", Sampling())
     adjusted = adjust_p(list(p_values.values()), dependent=True)

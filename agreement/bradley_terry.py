@@ -256,9 +256,9 @@ def correlate_rankings(
     `clusters` names the prompt of each game of each rater; a prompt in both is drawn for both.
     """
     models = games[0].models
-    names, owner = np.unique(np.concatenate([np.asarray(side) for side in clusters]), return_inverse=True)
+    owner, many = number_clusters(np.concatenate([np.asarray(side) for side in clusters]))
     sizes = np.asarray(clusters[0]).size
-    rows = np.zeros((names.size, 2, models, models))
+    rows = np.zeros((many, 2, models, models))
     for which, own in enumerate((owner[:sizes], owner[sizes:])):
         one, two = np.asarray(games[which].first), np.asarray(games[which].second)
         result = np.asarray(games[which].result, dtype=np.float64)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agreement.bradley_terry import Games
-from agreement.categories import FloatArray, IntArray
+from agreement.categories import FloatArray, IntArray, number_clusters
 from agreement.estimate import Estimate, undefined
 from agreement.length import NO_VARIATION
 from agreement.logistic import fit_logistic
@@ -30,27 +30,31 @@ class Terms:
     length: Estimate
 
 
-def fit_terms(games: Games, first: FloatArray, delta: FloatArray, cluster: IntArray) -> Terms:
+def fit_terms(
+    games: Games, first: FloatArray, delta: FloatArray, cluster: IntArray, times: IntArray | None = None
+) -> Terms:
     """Return both terms with cluster-robust intervals; `first` is 1 where A was shown first, -1 where B was, 0 unknown.
 
-    A tie counts as half a win. A term that nothing tells apart is left out of the model and has its reason.
+    A tie counts as half a win, and a game may stand for so many `times` with their mean result. A term that nothing
+    tells apart is left out of the model and has its reason.
     """
     known = np.isfinite(delta)
     one, two, won = (np.asarray(part)[known] for part in (games.first, games.second, games.result))
-    n, side, ratio = int(known.sum()), first[known], delta[known]
-    groups = int(np.unique(cluster[known]).size)
+    side, ratio = first[known], delta[known]
+    many = np.ones(side.size, dtype=np.int64) if times is None else times[known]
+    n, groups = int(many.sum()), number_clusters(cluster[known])[1]
     if n == 0 or n * (games.models + 1) > MOST_NUMBERS:
         none = undefined(TOO_MANY if n else NO_GAME, n, groups)
         return Terms(none, none)
     columns: dict[str, FloatArray] = {}
     if np.ptp(side):
         columns["side"] = side
-    if spread := float(np.std(ratio)):
+    if spread := float(np.sqrt(np.average((ratio - np.average(ratio, weights=many)) ** 2, weights=many))):
         columns["length"] = ratio / spread
     strengths = np.eye(games.models)[one] - np.eye(games.models)[two]
     # One model is the measure of the others: only differences of strengths are told.
     design = np.column_stack([*columns.values(), strengths[:, 1:]])
-    fit = fit_logistic(won.astype(np.float64), design, cluster[known])
+    fit = fit_logistic(won.astype(np.float64), design, cluster[known], many)
     place = {name: at for at, name in enumerate(columns)}
 
     def term(name: str, why_not: str) -> Estimate:

@@ -80,8 +80,8 @@ def _units(codes: IntArray, k: int, pooled: bool, cluster: IntArray | None) -> U
     if cluster is None:
         rows = _contributions(distinct.astype(np.int64), k, pooled)
         return Units(rows.reshape(rows.shape[0], -1), times, rows.shape[1:], codes.shape[0])
-    names, index = np.unique(cluster, return_inverse=True)
-    sums = sum_by_cluster(_contributions(codes, k, pooled), index, names.size)
+    index, many = number_clusters(cluster)
+    sums = sum_by_cluster(_contributions(codes, k, pooled), index, many)
     return units_of_rows(sums, codes.shape[0], clustered=True)
 
 
@@ -185,7 +185,7 @@ def _estimate_by_influence(
     pooled = humans > MOST_RATERS
     human, change_human = _leave_each_out(codes, list(combinations(range(humans), 2)), base, k, (pooled, pooled))
     judge, change_judge = _leave_each_out(codes, [(h, humans) for h in range(humans)], base, k, (pooled, False))
-    owner = np.arange(codes.shape[0]) if cluster is None else np.unique(cluster, return_inverse=True)[1]
+    owner = np.arange(codes.shape[0]) if cluster is None else number_clusters(cluster)[0]
     groups = None if cluster is None else int(owner.max()) + 1
     answer = []
     for value, change in ((human, change_human), (judge, change_judge), (judge - human, change_judge - change_human)):

@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from agreement.categories import MISSING, Categories, IntArray, check_codes, number_clusters
+from agreement.categories import MISSING, Categories, IntArray, check_codes
 from agreement.estimate import Estimate
-from agreement.intervals import Sampling, Statistic, estimate, units_of
+from agreement.intervals import Sampling, Statistic, estimate, units_of, units_of_kinds
 from agreement.many import count_labels
 from agreement.pairs import divide
 from judge.domain import InputError
@@ -99,10 +99,10 @@ def joint_agreement(
     person, one, two = (np.asarray(side) for side in (human, *orders))
     seen = (person >= 0) & (one >= 0) & (two >= 0)
     right = (person == one) & (person == two)
-    rows = np.column_stack([right, np.ones_like(right)])[seen].astype(np.float64)
-    cluster = None if clusters is None else number_clusters(np.asarray(clusters)[seen])[0]
+    rows, kind = np.array([[0.0, 1.0], [1.0, 1.0]]), right[seen].astype(np.int64)
+    units = units_of_kinds(rows, kind) if clusters is None else units_of(rows[kind], np.asarray(clusters)[seen])
     share = Statistic(lambda sums: divide(sums[..., 0], sums[..., 1]), bounds=(0.0, 1.0))
-    return estimate(units_of(rows, cluster), share, sampling or Sampling())
+    return estimate(units, share, sampling or Sampling())
 
 
 def collapse_codes(codes: ArrayLike, categories: Categories, levels: Levels) -> tuple[IntArray, Categories]:
@@ -130,7 +130,13 @@ def take_majority(
 
     Without one the item is missing, or a tie if asked for; an item nobody rated is always missing.
     """
-    counts = count_labels(codes, len(categories))
+    return take_majority_of(count_labels(codes, len(categories)), categories, undecided)
+
+
+def take_majority_of(
+    counts: IntArray, categories: Categories, undecided: Literal["missing", "tie"] = "missing"
+) -> Combined:
+    """Return the same from how many raters gave each item each label (N x K)."""
     rated = counts.sum(axis=1)
     best = counts.argmax(axis=1)
     clear = 2 * counts.max(axis=1, initial=0) > rated

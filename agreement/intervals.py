@@ -9,30 +9,36 @@ independent facts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, stdtrit
 
-from agreement.categories import BoolArray, FloatArray, IntArray
+from agreement.categories import BoolArray, FloatArray, IntArray, number_clusters
 from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, FEW_COMMON, Estimate, list_warnings, undefined
 
 Method = Literal["bca", "percentile"]
 UNDEFINED_RESAMPLES = "it is defined in only"
 BLOCK = 2_000_000  # numbers held at once while resampling
+MOST_DRAWN = 4_000_000  # numbers of resamples kept for whoever asks for the same ones
 MOST_DISTINCT = 10_000  # distinct units, or clusters, beyond which the jackknife says what a bootstrap does, and sooner
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How intervals are made; the same seed gives compared statistics the same resamples."""
+    """How intervals are made; the same seed gives compared statistics the same resamples.
+
+    `drawn` keeps them by what they were drawn from: several statistics of the same counts need them drawn once.
+    """
 
     resamples: int = 2000
     seed: int = 0
     level: float = 0.95
+    drawn: dict[bytes, FloatArray] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,14 @@ def units_of_rows(rows: ArrayLike, n: int, clustered: bool = False) -> Units:
     return Units(distinct, counts, array.shape[1:], n, size if clustered else None)
 
 
+def units_of_kinds(rows: ArrayLike, kind: IntArray) -> Units:
+    """Return units where an item's contribution is that of its kind, one row a kind: kinds are counted, not sorted."""
+    array, times = np.asarray(rows, dtype=np.float64), np.bincount(kind, minlength=len(np.asarray(rows)))
+    held = times > 0
+    distinct, counts = take_together(array[held], times[held])
+    return Units(distinct, counts, array.shape[1:], int(kind.size))
+
+
 def sum_by_cluster(rows: ArrayLike, cluster: IntArray, clusters: int) -> FloatArray:
     """Return the sum of the items' contributions in each cluster."""
     array = np.asarray(rows, dtype=np.float64)
@@ -102,12 +116,12 @@ def units_of(rows: ArrayLike, cluster: IntArray | None = None) -> Units:
     array = np.asarray(rows, dtype=np.float64)
     if cluster is None:
         return units_of_rows(array, array.shape[0])
-    names, index = np.unique(cluster, return_inverse=True)
-    return units_of_rows(sum_by_cluster(array, index, names.size), array.shape[0], clustered=True)
+    index, many = number_clusters(cluster)
+    return units_of_rows(sum_by_cluster(array, index, many), array.shape[0], clustered=True)
 
 
-def take_together(rows: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the distinct rows and how often each occurs.
+def take_together(rows: FloatArray, times: IntArray | None = None) -> tuple[FloatArray, IntArray]:
+    """Return the distinct rows and how often each occurs, where each row stands for itself or for so many.
 
     Sorting one hash per row is many times quicker than sorting rows; a collision would be seen and is then avoided.
     """
@@ -117,15 +131,29 @@ def take_together(rows: FloatArray) -> tuple[FloatArray, IntArray]:
     factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64) | np.uint64(1)
     mixed = (bits ^ (bits >> np.uint64(29))) * factors
     keys = (mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
-    _, first, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     distinct = rows[first]
     if not np.array_equal(distinct[inverse], rows):
-        distinct, counts = np.unique(rows, axis=0, return_counts=True)
-    return distinct, counts.astype(np.int64)
+        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+    return distinct, np.bincount(inverse.reshape(-1), times).astype(np.int64)
 
 
-def _draw(units: Units, resamples: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+def _draw(units: Units, sampling: Sampling) -> Iterator[FloatArray]:
     """Yield resampled sums in blocks (b, *shape)."""
+    known, drawn = units.counts.tobytes(), sampling.drawn
+    if known in drawn:
+        yield _stack(_sum_up(units, drawn[known]), units.shape)
+        return
+    for weights in _draw_weights(units, sampling.resamples, np.random.default_rng(sampling.seed)):
+        if weights.shape[0] == sampling.resamples and weights.size <= MOST_DRAWN:
+            while drawn and sum(one.size for one in drawn.values()) + weights.size > MOST_DRAWN:
+                del drawn[next(iter(drawn))]
+            drawn[known] = weights
+        yield _stack(_sum_up(units, weights), units.shape)
+
+
+def _draw_weights(units: Units, resamples: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+    """Yield how often each distinct unit is drawn (b, U), in blocks."""
     size, distinct = units.size, units.counts.size
     # Drawing unit by unit costs its number, a multinomial draw about a dozen times the number of distinct ones.
     singly = size < 12 * distinct
@@ -138,20 +166,30 @@ def _draw(units: Units, resamples: int, rng: np.random.Generator) -> Iterator[Fl
             weights = np.bincount(drawn.reshape(-1), minlength=many * distinct).reshape(many, distinct)
         else:
             weights = rng.multinomial(size, units.counts / size, size=many)
-        yield _sum_up(units, weights.astype(np.float64)).reshape(many, *units.shape)
+        yield weights.astype(np.float64)
 
 
 def _sum_up(units: Units, weights: FloatArray) -> FloatArray:
-    """Return the sums (b, cells) of units drawn so many times.
+    """Return the sums (cells, b) of units drawn so many times.
 
     A table's cells are put in place rather than multiplied by an identity: on a busy machine the threads of a matrix
     product cost more than the rest of the interval.
     """
     if units.places is None:
-        return np.asarray(weights @ units.rows)
-    sums = np.zeros((weights.shape[0], units.rows.shape[1]))
-    sums[:, units.places] = weights
+        return np.asarray(weights @ units.rows).T
+    sums = np.zeros((units.rows.shape[1], weights.shape[0]))
+    sums[units.places] = weights.T
     return sums
+
+
+def _stack(sums: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """Return sums (cells, b) as (b, *shape), each cell's numbers side by side in memory.
+
+    A statistic adds up the cells of thousands of small tables: cell by cell that is many times quicker than table by
+    table.
+    """
+    apart = np.ascontiguousarray(sums).reshape(*shape, sums.shape[1])
+    return np.moveaxis(apart, -1, 0)
 
 
 def leave_each_out(units: Units) -> Iterator[FloatArray]:
@@ -160,7 +198,7 @@ def leave_each_out(units: Units) -> Iterator[FloatArray]:
     block = max(1, BLOCK // max(total.size, 1))
     for start in range(0, units.counts.size, block):
         rows = units.rows[start : start + block]
-        yield (total - rows).reshape(rows.shape[0], *units.shape)
+        yield _stack((total - rows).T, units.shape)
 
 
 def _evaluate(blocks: Iterator[FloatArray], statistics: Mapping[str, Statistic]) -> dict[str, FloatArray]:
@@ -173,7 +211,7 @@ def _evaluate(blocks: Iterator[FloatArray], statistics: Mapping[str, Statistic])
 
 def resample(units: Units, statistics: Mapping[str, Statistic], sampling: Sampling) -> dict[str, FloatArray]:
     """Return each statistic's replicates, all on the same resamples."""
-    return _evaluate(_draw(units, sampling.resamples, np.random.default_rng(sampling.seed)), statistics)
+    return _evaluate(_draw(units, sampling), statistics)
 
 
 def estimate_all(
@@ -255,8 +293,18 @@ def interval_from_replicates(
         same: BoolArray = np.abs(finite - value) <= slack
         below = float((finite < value - slack).mean() + same.mean() / 2.0)
         tails, method = _correct(tails, below, _acceleration(*jackknife), finite.size), "bca"
-    low, high = np.quantile(finite, tails)
-    return Estimate(value, float(low), float(high), method, warnings=warnings)
+    low, high = (_quantile(finite, float(tail)) for tail in tails)
+    return Estimate(value, low, high, method, warnings=warnings)
+
+
+def _quantile(values: FloatArray, share: float) -> float:
+    """Return what `np.quantile` does for one share, to the last digit, without its many ways of doing it."""
+    at = (values.size - 1) * share
+    below = min(math.floor(at), values.size - 1)
+    above = min(below + 1, values.size - 1)
+    low, high = np.partition(values, (below, above))[[below, above]].tolist()
+    part, step = at - below, high - low
+    return float(high - step * (1.0 - part) if part >= 0.5 else low + step * part)
 
 
 def _acceleration(left_out: FloatArray, counts: IntArray) -> float:

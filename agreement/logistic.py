@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, stdtrit
 
-from agreement.categories import FloatArray, IntArray
+from agreement.categories import FloatArray, IntArray, number_clusters
 from agreement.estimate import Estimate, list_warnings, undefined
 
 STEPS = 50
@@ -40,35 +40,44 @@ class LogisticFit:
         return Estimate(value, value - half, value + half, "cluster-robust, t", n, groups, warnings=warnings)
 
 
-def fit_logistic(outcome: FloatArray, design: FloatArray, cluster: IntArray | None = None) -> LogisticFit:
-    """Return the maximum-likelihood fit of outcomes in [0, 1]; separated data have none, and say so."""
+def fit_logistic(
+    outcome: FloatArray, design: FloatArray, cluster: IntArray | None = None, times: IntArray | None = None
+) -> LogisticFit:
+    """Return the maximum-likelihood fit of outcomes in [0, 1]; separated data have none, and say so.
+
+    A row may stand for several observations of the same cluster and design: so many `times`, with their mean outcome.
+    """
     n, width = design.shape
     none = np.full(width, np.nan), np.full((width, width), np.nan)
-    owner = np.arange(n) if cluster is None else np.unique(cluster, return_inverse=True)[1]
+    owner = np.arange(n) if cluster is None else number_clusters(cluster)[0]
     groups = int(owner.max()) + 1 if n else 0
-    if n <= width or groups < 2 or np.linalg.matrix_rank(design) < width:
+    weight: FloatArray = np.ones(n) if times is None else times.astype(np.float64)
+    if weight.sum() <= width or groups < 2 or np.linalg.matrix_rank(design) < width:
         return LogisticFit(*none, groups, "too few items, or nothing varies")
     beta = np.zeros(width)
     for _ in range(STEPS):
         share = expit(design @ beta)
-        information = (design * (share * (1.0 - share))[:, None]).T @ design
+        information = (design * (weight * share * (1.0 - share))[:, None]).T @ design
         if np.linalg.cond(information) > 1e12:
             break
-        step = np.linalg.solve(information, design.T @ (outcome - share))
+        step = np.linalg.solve(information, design.T @ (weight * (outcome - share)))
         beta = beta + step
         if np.abs(step).max() < 1e-10:
-            return LogisticFit(beta, _sandwich(outcome, design, beta, owner), groups)
+            return LogisticFit(beta, _sandwich(outcome, design, beta, (owner, weight)), groups)
         if np.abs(design @ beta).max() > 10 * LARGEST:
             break
     return LogisticFit(*none, groups, "the verdicts are separated perfectly, so no finite coefficient fits best")
 
 
-def _sandwich(outcome: FloatArray, design: FloatArray, beta: FloatArray, owner: IntArray) -> FloatArray:
+def _sandwich(
+    outcome: FloatArray, design: FloatArray, beta: FloatArray, held: tuple[IntArray, FloatArray]
+) -> FloatArray:
     """Return the cluster-robust covariance, with the usual G/(G-1) (Liang & Zeger 1986)."""
+    owner, weight = held
     share = expit(design @ beta)
-    bread = np.linalg.inv((design * (share * (1.0 - share))[:, None]).T @ design)
+    bread = np.linalg.inv((design * (weight * share * (1.0 - share))[:, None]).T @ design)
     groups = int(owner.max()) + 1
     scores = np.stack(
-        [np.bincount(owner, column, groups) for column in (design * (outcome - share)[:, None]).T], axis=1
+        [np.bincount(owner, column, groups) for column in (design * (weight * (outcome - share))[:, None]).T], axis=1
     )
     return np.asarray(bread @ (scores.T @ scores) @ bread * groups / (groups - 1))

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from agreement.categories import Categories, FloatArray, IntArray, check_codes
+from agreement.categories import Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.estimate import FEW_COMMON, LEAST_COMMON, Estimate, point, undefined
 from agreement.intervals import (
     Sampling,
@@ -40,12 +40,11 @@ GREY_OVERLAP = 10
 def count_labels(codes: ArrayLike, k: int) -> IntArray:
     """Return N x K counts from N x R codes (-1 is missing)."""
     array = check_codes(codes, k)
-    items = array.shape[0]
-    if array.size == 0:
-        return np.zeros((items, k), dtype=np.int64)
-    wide = np.arange(items, dtype=np.int64)[:, None] * (k + 1) + (array + 1)
-    counts = np.bincount(wide.reshape(-1), minlength=items * (k + 1)).reshape(items, k + 1)
-    return np.ascontiguousarray(counts[:, 1:]).astype(np.int64)
+    counts = np.zeros((k, array.shape[0]), dtype=np.int64)  # label by label in memory, for those who add up labels
+    for rater in array.T:
+        for label in range(k):
+            counts[label] += rater == label
+    return counts.T
 
 
 def units_of_counts(
@@ -57,8 +56,8 @@ def units_of_counts(
     array = array[kept]
     n = array.shape[0]
     if cluster is not None:
-        names, index = np.unique(cluster[kept], return_inverse=True)
-        return units_of_rows(sum_by_cluster(contribute(array), index, names.size), n, clustered=True)
+        index, many = number_clusters(cluster[kept])
+        return units_of_rows(sum_by_cluster(contribute(array), index, many), n, clustered=True)
     # Distinct count vectors first: there are few of them, whatever the number of items.
     distinct, times = take_together(array)
     rows = contribute(distinct)

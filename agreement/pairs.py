@@ -37,10 +37,9 @@ def count_pairs_by_cluster(first: ArrayLike, second: ArrayLike, k: int, cluster:
 
 def divide(top: FloatArray, bottom: FloatArray) -> FloatArray:
     """Return top / bottom, NaN where the bottom is 0."""
-    top, bottom = np.broadcast_arrays(np.asarray(top, dtype=np.float64), np.asarray(bottom, dtype=np.float64))
-    answer = np.full(top.shape, np.nan)
-    np.divide(top, bottom, out=answer, where=bottom != 0)
-    return answer
+    over, under = np.asarray(top, dtype=np.float64), np.asarray(bottom, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(over / np.where(under == 0, np.nan, under))
 
 
 def _shares(tables: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:

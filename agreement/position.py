@@ -14,10 +14,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from agreement import pairs
-from agreement.categories import Categories, FloatArray, check_codes, number_clusters
+from agreement.categories import Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.differences import exact_sign_p
 from agreement.estimate import LEAST_COMMON, Estimate, undefined
-from agreement.intervals import Sampling, Statistic, estimate, estimate_all, units_of, units_of_rows, units_of_table
+from agreement.intervals import (
+    Sampling,
+    Statistic,
+    Units,
+    estimate_all,
+    units_of,
+    units_of_kinds,
+    units_of_rows,
+    units_of_table,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +132,14 @@ class FirstPosition:
     p: float | None
 
 
+def _units_by_position(categories: Categories, kind: IntArray, clusters: IntArray | None) -> Units:
+    """Return what is resampled of verdicts whose kind is twice the code, plus 1 where A was shown first."""
+    value, ahead = np.repeat(categories.array, 2), np.tile([False, True], len(categories))
+    won = np.where(ahead, value, -value)
+    rows = np.column_stack([won > 0, won != 0, ahead, ahead * value, ~ahead, ~ahead * value]).astype(np.float64)
+    return units_of_kinds(rows, kind) if clusters is None else units_of(rows[kind], clusters)
+
+
 def measure_first_position(
     verdicts: tuple[ArrayLike, ArrayLike],
     categories: Categories,
@@ -148,13 +165,14 @@ def measure_first_position(
             "one order only and not drawn at random: position cannot be told from quality", int(seen.sum())
         )
         return FirstPosition(none, none, *counts, None)
-    rows = np.column_stack([won > 0, won != 0, ahead, ahead * value, ~ahead, ~ahead * value]).astype(np.float64)
-    cluster = None if clusters is None else number_clusters(np.asarray(clusters)[seen])[0]
-    units, drawn = units_of(rows, cluster), sampling or Sampling()
+    kind = array[seen] * 2 + ahead
+    units = _units_by_position(categories, kind, None if clusters is None else np.asarray(clusters)[seen])
     rate = Statistic(lambda s: pairs.divide(s[..., 0], s[..., 1]), why="no verdict decides", bounds=(0.0, 1.0))
     effect = Statistic(
         lambda s: (pairs.divide(s[..., 3], s[..., 2]) - pairs.divide(s[..., 5], s[..., 4])) / 2.0,
         why="only one of the two orders was shown",
     )
-    found = estimate(units, rate, drawn), estimate(units, effect, drawn)
-    return FirstPosition(*found, *counts, exact_sign_p(wins, decided - wins) if clusters is None else None)
+    found = estimate_all(units, {"rate": rate, "effect": effect}, sampling or Sampling())
+    return FirstPosition(
+        found["rate"], found["effect"], *counts, exact_sign_p(wins, decided - wins) if clusters is None else None
+    )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
-from agreement.categories import FloatArray, IntArray
+from agreement.categories import FloatArray, IntArray, number_clusters
 from agreement.estimate import Estimate, list_warnings, undefined
 from agreement.pairs import count_pairs
 
@@ -71,7 +71,7 @@ def _mean_weights(chance: FloatArray | None, size: int) -> FloatArray:
 
 def _variance(influence: FloatArray, cluster: IntArray | None) -> tuple[float, int]:
     """Return the variance of a sum of centred influences, and the number of independent parts."""
-    owner = np.arange(influence.size) if cluster is None else np.unique(cluster, return_inverse=True)[1]
+    owner = np.arange(influence.size) if cluster is None else number_clusters(cluster)[0]
     sums = np.bincount(owner, influence)
     parts = int(sums.size)
     return (float(parts / (parts - 1) * (sums**2).sum()) if parts > 1 else float("nan")), parts

@@ -122,7 +122,7 @@ def average_baselines(
 
     An opponent without a readable verdict makes the mix undefined: a missing baseline is missing, never 0.
     """
-    names = np.unique(opponent[opponent >= 0])
+    names = np.flatnonzero(np.bincount(opponent[opponent >= 0]))
     member = opponent[:, None] == names
     found = average_groups(values, member, np.ones(names.size), sampling, clusters)
     against = {int(name): made for name, made in zip(names, found.groups, strict=True)}

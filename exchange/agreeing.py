@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from agreement.categories import IntArray
+from agreement.categories import IntArray, number_clusters
 from agreement.intraclass import intraclass_correlation
 from agreement.many import compare_every_pair, count_labels, describe_raters, gwet_together
 from agreement.two_way import alpha_two_way
@@ -97,7 +97,7 @@ def agree_on(source: Source, options: Options, split: dict[str, Any] = WHOLE) ->
         "values": list(panel.categories.values),
         "declared_scale": list(panel.scale.labels),
         "items": panel.size,
-        "clusters": panel.size if cluster is None else int(np.unique(cluster).size),
+        "clusters": panel.size if cluster is None else number_clusters(cluster)[1],
         "seed": options.seed,
         "resamples": options.resamples,
         "options": options.as_dict(),
@@ -167,8 +167,7 @@ def list_pairs(panel: Panel) -> list[dict[str, Any]]:
 
 def pool_votes(panel: Panel) -> dict[str, Any]:
     """Return every two people's votes on the same item in one table, which has each pair both ways."""
-    people = panel.codes[:, list(panel.humans)]
-    found = pool_people(people, panel.categories, panel.sampling, panel.cluster)
+    found = pool_people(panel.people, panel.categories, panel.sampling, panel.cluster)
     return describe_votes(found, (PEOPLE, PEOPLE), panel.labels)
 
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from agreement.categories import IntArray
-from agreement.combine import take_majority
+from agreement.combine import take_majority_of
 from agreement.estimate import Estimate, undefined
-from agreement.intervals import Statistic, estimate_all, units_of
+from agreement.intervals import Statistic, estimate_all, units_of, units_of_kinds
 from agreement.pairs import divide
 from agreement.position import FirstPosition, measure_first_position, measure_swaps
 from exchange.findings import estimates
 from exchange.panel import Panel
-from storage.ratings import STATUSES
+from storage.columns import STATUSES
 
 UNPAIRED = "half the difference between the means of all verdicts in order AB and of all in order BA"
 NOT_INDEPENDENT = "several verdicts are of one item or cluster, so they are not independent: read the interval"
@@ -125,8 +125,10 @@ def describe_pace(panel: Panel, place: int) -> dict[str, Any]:
 def describe_drift(panel: Panel, place: int) -> dict[str, Any]:
     """Return a person's agreement with the other people in the first and the second half of their work."""
     names = ("early", "late", "difference")
-    people = [human for human in panel.humans if human != place]
-    others = take_majority(panel.codes[:, people], panel.categories).codes
+    counts, label = panel.people_counts.copy(), panel.codes[:, place]
+    labelled = np.flatnonzero(label >= 0)
+    counts[labelled, label[labelled]] -= 1
+    others = take_majority_of(counts, panel.categories).codes
     ratings, rows = panel.ratings, panel.rows[place]
     rows = rows[~ratings.repeat[rows] & np.isfinite(ratings.time[rows])]
     rows = rows[np.argsort(ratings.time[rows], kind="stable")]
@@ -139,16 +141,18 @@ def describe_drift(panel: Panel, place: int) -> dict[str, Any]:
         return estimates(dict.fromkeys(names, undefined(why, int(items.size))))
     late = np.arange(items.size) >= items.size // 2
     right = own == others[items]
-    rows_of = np.column_stack([right & ~late, ~late, right & late, late]).astype(np.float64)
-    return estimates(_halves(panel, rows_of, items))
+    return estimates(_halves(panel, late * 2 + right, items))
 
 
-def _halves(panel: Panel, rows: Any, items: IntArray) -> dict[str, Estimate]:
+def _halves(panel: Panel, kind: IntArray, items: IntArray) -> dict[str, Estimate]:
+    """Return agreement early and late, from verdicts whose kind is 2 for late, plus 1 for right."""
+    rows = np.array([[0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0]])
+
     def share(at: int) -> Statistic:
         return Statistic(lambda sums: divide(sums[..., at], sums[..., at + 1]), "percentile", bounds=(0.0, 1.0))
 
     early, late = share(0), share(2)
     change = Statistic(lambda sums: late.compute(sums) - early.compute(sums), "percentile")
-    cluster = None if panel.cluster is None else panel.cluster[items]
+    units = units_of_kinds(rows, kind) if panel.cluster is None else units_of(rows[kind], panel.cluster[items])
     named = {"early": early, "late": late, "difference": change}
-    return estimate_all(units_of(rows, cluster), named, panel.sampling)
+    return estimate_all(units, named, panel.sampling)

@@ -18,7 +18,9 @@ from exchange.exporting import StoredRecord
 from judge.domain import InputError
 from judge.protocol import Protocol, load_protocol
 from storage.codec import encode, item_facts, item_from_json, item_to_json, verdict_from_row
-from storage.ratings import ORDERS, STATUSES, Rater, Ratings, make_facts, order_repeats
+from storage.columns import ORDERS, STATUSES
+from storage.facts import make_facts
+from storage.ratings import Rater, Ratings, order_repeats
 from storage.verdicts import WITHDRAWN
 
 _KINDS = {"human": 0, "judge": 1}

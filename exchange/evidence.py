@@ -10,7 +10,7 @@ from judge.domain import ORDERS
 from judge.read import read
 from judge.render import render
 from storage.codec import item_from_json
-from storage.ratings import STATUSES
+from storage.columns import STATUSES
 from storage.verdicts import WITHDRAWN
 
 

@@ -28,7 +28,7 @@ from exchange.findings import PEOPLE, compare_codes, describe_table, describe_vo
 from exchange.panel import BLANK_COUNTS, Panel
 from exchange.policies import list_policies
 from exchange.score_findings import compare_judge_scores, people_and_judge
-from storage.ratings import STATUSES
+from storage.columns import STATUSES
 
 MOST_DOMAINS = 20
 UNTAGGED = "no tag"
@@ -87,7 +87,7 @@ def compare_with_votes(panel: Panel, judge: int) -> dict[str, Any]:
     name = panel.ratings.raters[judge].name
     if not panel.humans:
         return {"a": PEOPLE, "b": name, **none_of(NO_HUMANS), "n_items": 0}
-    people, codes = panel.codes[:, list(panel.humans)], panel.codes[:, judge]
+    people, codes = panel.people, panel.codes[:, judge]
     found = pool_with_judge(people, codes, panel.categories, panel.sampling, panel.cluster)
     return describe_votes(found, (PEOPLE, name), panel.labels)
 
@@ -117,7 +117,7 @@ def headline_statistic(panel: Panel) -> str:
 
 def measure_ceilings(panel: Panel, judge: int) -> dict[str, Ceiling]:
     """Return how far people agree with each other and with the judge on the same items, by statistic."""
-    people, codes = panel.codes[:, list(panel.humans)], panel.codes[:, judge]
+    people, codes = panel.people, panel.codes[:, judge]
     names = ("exact", "kappa", "kappa_quadratic")
     found = compare_with_ceilings((people, codes), panel.categories, names, panel.sampling, panel.cluster)
     if panel.kind == "direct":
@@ -214,7 +214,7 @@ def _length_baseline(panel: Panel, delta: FloatArray, consensus: IntArray) -> di
 
 def describe_alt_test(panel: Panel, judge: int) -> dict[str, Any]:
     """Return whether the judge may stand in for a person, over a range of margins."""
-    people, codes = panel.codes[:, list(panel.humans)], panel.codes[:, judge]
+    people, codes = panel.people, panel.codes[:, judge]
     ordinal = panel.kind == "direct" or len(panel.categories) > 3
     values = panel.categories.array
     sides = [np.where(side >= 0, values[side] if ordinal else side, np.nan) for side in (people, codes)]
@@ -257,7 +257,8 @@ def _domains(panel: Panel) -> NDArray[np.str_] | None:
     """Return each item's domain, its first tag, where there are several and not too many of them."""
     tags = panel.ratings.facts.tags
     first = np.array([*(own[0] if own else UNTAGGED for own in tags.names), UNTAGGED])
-    return first[tags.codes] if 2 <= np.unique(first[tags.codes]).size <= MOST_DOMAINS else None
+    used = np.unique(first[np.flatnonzero(np.bincount(tags.codes + 1)) - 1])
+    return first[tags.codes] if 2 <= used.size <= MOST_DOMAINS else None
 
 
 def describe_corrected(panel: Panel, judge: int) -> dict[str, Any]:

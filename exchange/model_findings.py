@@ -234,11 +234,11 @@ def _length_curve(panel: Panel, part: Part, voice: Voice) -> list[dict[str, Any]
 
 def _baselines(panel: Panel, part: Part, values: FloatArray) -> dict[str, Any]:
     """Return WB-Reward against each model it met, and their mean, which WildBench calls mix."""
-    met = np.unique(part.opponent)
-    if np.count_nonzero(met >= 0) > MOST_BASELINES:
+    met = part.opponent
+    if np.count_nonzero(np.bincount(met[met >= 0])) > MOST_BASELINES:
         why = f"more than {MOST_BASELINES} models were met"
         return {"against": {}, "mix": undefined(why).as_dict()}
-    against, mix = average_baselines(values, part.opponent, panel.sampling, panel.prompts)
+    against, mix = average_baselines(values, met, panel.sampling, panel.prompts)
     return {"against": {part.names[at]: made.as_dict() for at, made in against.items()}, "mix": mix.as_dict()}
 
 

@@ -23,9 +23,13 @@ def describe_terms(
     rows = np.flatnonzero(np.isin(ratings.rater, raters) & ~ratings.repeat & (ratings.code >= 0))
     first, second = (side[ratings.item[rows]] for side in sides)
     rows = rows[(first >= 0) & (second >= 0) & (first != second)]
-    item, order = ratings.item[rows], ratings.order[rows]
     result = (1.0 + np.sign(panel.full.array[ratings.code[rows]])) / 2.0
-    games = Games(sides[0][item], sides[1][item], result, models)
+    # Verdicts on one item in one order differ in their result alone: they are one game, played several times.
+    kind = ratings.item[rows] * 3 + ratings.order[rows] + 1
+    times, won = np.bincount(kind), np.bincount(kind, result)
+    played = np.flatnonzero(times)
+    item, order = played // 3, played % 3 - 1
+    games = Games(sides[0][item], sides[1][item], won[played] / times[played], models)
     cluster = item if panel.prompts is None else panel.prompts[item]
-    found = fit_terms(games, FIRST[order], log_ratio(*panel.lengths)[item], cluster)
+    found = fit_terms(games, FIRST[order], log_ratio(*panel.lengths)[item], cluster, times[played])
     return {"side": found.side.as_dict(), "length": found.length.as_dict()}

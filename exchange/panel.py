@@ -22,9 +22,11 @@ from agreement.combine import (
 )
 from agreement.dawid_skene import find_consensus
 from agreement.intervals import Sampling
+from agreement.many import count_labels
 from agreement.prediction_powered import Selection
 from agreement.wildbench import apply_length_rule
 from judge.domain import InputError, Kind, Scale
+from storage.facts import code_texts
 from storage.ratings import EVERYTHING, Filters, Ratings
 
 BLANK_COUNTS = {"unreadable": 0, "refused": 0, "cut_off": 0, "failed": 0}
@@ -79,9 +81,9 @@ class Panel:
     options: Options
     field_of: Callable[[str], Sequence[Any]]
 
-    @property
+    @cached_property
     def sampling(self) -> Sampling:
-        """Return how intervals are made."""
+        """Return how intervals are made; one for all, so that what was drawn once is drawn once."""
         return Sampling(self.options.resamples, self.options.seed)
 
     @property
@@ -173,7 +175,15 @@ class Panel:
 
     def sides(self, judge: int, length_k: float | None = None) -> tuple[IntArray, IntArray, int]:
         """Return both orders' labels, an item asked in one order only taken as it is, and how many such there are."""
-        return take_single_orders(self.ruled_orders(judge, length_k), self.asked[judge])
+        known = self._known_sides
+        if (judge, length_k) not in known:
+            known[judge, length_k] = take_single_orders(self.ruled_orders(judge, length_k), self.asked[judge])
+        return known[judge, length_k]
+
+    @cached_property
+    def _known_sides(self) -> dict[tuple[int, float | None], tuple[IntArray, IntArray, int]]:
+        """Keep what `sides` has made: the table of policies and the models ask for the same few again and again."""
+        return {}
 
     def combine(self, judge: int, rule: Rule, length_k: float | None = None, levels: Levels = "full") -> Combined:
         """Return a judge's one label an item: each order under the length rule and on the levels, then both together.
@@ -215,7 +225,18 @@ class Panel:
             of_person(self.first_labels(place)) if place in self.humans else of_judge(place)
             for place in range(len(self.ratings.raters))
         ]
-        return np.column_stack(columns) if columns else np.zeros((self.size, 0), dtype=np.int64)
+        # Rater by rater in memory: nearly everything asks for whole columns.
+        return np.stack(columns).T if columns else np.zeros((self.size, 0), dtype=np.int64)
+
+    @cached_property
+    def people(self) -> IntArray:
+        """Return items x people on the scale in force."""
+        return self.codes[:, list(self.humans)]
+
+    @cached_property
+    def people_counts(self) -> IntArray:
+        """Return how many people gave each item each label of the scale in force."""
+        return count_labels(self.people, len(self.categories))
 
     def coarse(self, codes: IntArray) -> IntArray:
         """Return codes of the declared scale on the scale in force."""
@@ -229,7 +250,7 @@ class Panel:
     @cached_property
     def consensus(self) -> tuple[IntArray, dict[str, Any]]:
         """Return the people's consensus on the scale in force, and how it was reached; no judge is ever in it."""
-        return self.agree_on(self.codes[:, list(self.humans)], self.categories)
+        return self.agree_on(self.people, self.categories)
 
     def agree_on(self, people: IntArray, categories: Categories) -> tuple[IntArray, dict[str, Any]]:
         """Return the consensus of people's codes (items x people) under the rule in force."""
@@ -327,6 +348,4 @@ def _find_tag(tags: Sequence[str], name: str) -> str | None:
 
 
 def _code(texts: Sequence[str | None]) -> IntArray:
-    from storage.ratings import code_texts
-
     return code_texts(texts).codes

@@ -84,8 +84,14 @@ def link_revisions(connection: Connection, stored: Iterable[Known], new: Iterabl
 def _changes(group: Sequence[Known]) -> Iterator[tuple[Known, int, int]]:
     """Yield each verdict that is to supersede another than it does, with that one and its own number."""
     imported = sorted((one for one in group if not one.collected), key=lambda one: (one.created or _EARLIEST, one.id))
-    collected = [one for one in group if one.collected and one.supersedes is None]
+    # The first of what was collected may have been linked to what was then the last import.
+    earlier = {None, *(one.id for one in imported)}
+    collected = sorted((one for one in group if one.collected and one.supersedes in earlier), key=_unlinked)
     chain = imported + collected[:1]
     for at, (before, one) in enumerate(pairwise(chain), 2):
         if one.supersedes != before.id:
             yield one, before.id, 1 if one.collected else at
+
+
+def _unlinked(one: Known) -> bool:
+    return one.supersedes is None

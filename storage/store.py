@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import Connection
@@ -44,6 +45,7 @@ from storage.trail import Entry, TrailSearch
 from storage.verdicts import Submission
 
 if TYPE_CHECKING:
+    from storage.columns import KeptColumns
     from storage.ratings import Filters, Ratings
 
 
@@ -227,10 +229,17 @@ class Store(RunStore):
 
     def ratings(self, study: str, filters: Filters | None = None) -> Ratings:
         """Return the verdicts of a study that count, as columns for statistics."""
-        from storage.ratings import EVERYTHING, read_ratings  # numpy takes a tenth of a start, and is for this alone
+        from storage.ratings import EVERYTHING, choose_ratings  # numpy takes a tenth of a start, and is for this alone
 
         with self.reading() as connection:
-            return read_ratings(connection, studies.get_study(connection, study), filters or EVERYTHING)
+            row = studies.get_study(connection, study)
+            return choose_ratings(connection, row, self._columns.read(connection, row), filters or EVERYTHING)
+
+    @cached_property
+    def _columns(self) -> KeptColumns:
+        from storage.columns import KeptColumns
+
+        return KeptColumns()
 
     def variants(self, study: str, share: float) -> list[Variant]:
         """Return every judge, protocol and settings that have been tried on a study's test part, in any study."""

@@ -10,8 +10,9 @@ import pytest
 
 from judge.domain import GivenVerdict, Item, Study, Turn
 from judge.protocol import load_protocol
+from storage.columns import STATUSES
 from storage.imports import prepare
-from storage.ratings import STATUSES, Filters
+from storage.ratings import Filters
 from storage.store import Store
 from storage.verdicts import Submission
 
@@ -137,3 +138,13 @@ def test_a_reply_read_again_keeps_its_place_among_a_judges_answers(store, make_s
     found = store.ratings("s")
     known = store.study("s").protocol.scale.labels
     assert [known[code] for code in found.code] == ["tie", "B"]
+
+
+def test_imports_after_a_collected_verdict_come_before_it(store, make_study) -> None:
+    make_study(1)
+    claim = store.claim_next("s", "ana")
+    store.save_verdict(claim.token, Submission("A" if claim.order == "AB" else "B"))
+    item = store.item("s", claim.item.id)
+    for label in ("tie", "B"):
+        store.add_prepared("s", [prepare(item, [GivenVerdict("ana", "human", label)])])
+        assert labels(store) == {0: "A"}

@@ -1,0 +1,221 @@
+"""Every verdict of a study as columns of numbers, kept between two readings.
+
+Verdicts are only ever added, and what is stored of one changes only together with a new verdict on the same item: an
+import that finds its place in a chain of revisions. So the items that have a new verdict are read again, all their
+verdicts, and everything else is as it was. A page after ten new verdicts reads ten items, whatever the study's size.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import chain
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import ColumnElement, Connection, Float, Integer, Select, case, cast, extract, func, literal, select
+
+from judge.domain import Scale
+from storage.facts import Facts, Floats, Ints, read_facts
+from storage.schema import raters, verdicts
+from storage.studies import StudyRow
+from storage.verdicts import WITHDRAWN
+
+Bools = NDArray[np.bool_]
+
+STATUSES = ("ok", "unreadable", "refused", "cut_off", "failed")
+ORDERS = ("AB", "BA")
+MOST_KEPT = 4  # studies; a million verdicts take about 60 MB
+MOST_TOUCHED = 5_000  # items with a new verdict, beyond which reading everything takes no longer
+_LABELS, _ORDERS, _STATUSES = 128, 4, 8  # how many values each part of a packed number has room for
+_PACKED = _LABELS * _ORDERS * 2 * _STATUSES * 2 * 2
+_NONE = -1e300  # stands for a missing number on its way out of the database: None would make every row an object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Verdicts, one a place, by (rater, number): both numbers are the database's, and `item` is a place in the items.
+
+    `code` is the label's place on the scale and `order` 0 for AB, 1 for BA, both -1 where there is none; `status` is
+    a place in STATUSES, after which comes withdrawn; `time` is seconds since 1970. `superseded` are those in whose
+    place a later one stands that was given before any reveal.
+    """
+
+    number: Ints
+    rater: Ints
+    item: Ints
+    code: NDArray[np.int8]
+    order: NDArray[np.int8]
+    status: NDArray[np.int8]
+    repeat: Bools
+    revealed: Bools
+    superseded: Bools
+    seconds: Floats
+    time: Floats
+
+    def take(self, chosen: Bools | Ints) -> Rows:
+        """Return some of them."""
+        return Rows(*(getattr(self, one.name)[chosen] for one in fields(self)))
+
+    def join(self, others: Rows) -> Rows:
+        """Return them with others after them."""
+        return Rows(*(np.concatenate([getattr(rows, one.name) for rows in (self, others)]) for one in fields(self)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """A study's items, by their numbers in the database and their facts, and every verdict ever stored on them."""
+
+    items: Ints
+    facts: Facts
+    rows: Rows
+
+
+class KeptColumns:
+    """The columns of the studies that were asked for last, brought up to date whenever they are asked for."""
+
+    def __init__(self) -> None:
+        self.known: OrderedDict[int, Columns] = OrderedDict()
+        self.one_at_a_time = Lock()
+
+    def read(self, connection: Connection, study: StudyRow) -> Columns:
+        """Return a study's columns as the connection sees them, or newer."""
+        with self.one_at_a_time:
+            found = read_columns(connection, study, self.known.get(study.id))
+            self.known[study.id] = found
+            self.known.move_to_end(study.id)
+            while len(self.known) > MOST_KEPT:
+                self.known.popitem(last=False)
+            return found
+
+
+def read_columns(connection: Connection, study: StudyRow, known: Columns | None) -> Columns:
+    """Return a study's columns, from what is known of it and what has been added since."""
+    scale = study.study.protocol.scale
+    if known is not None:
+        touched = _touched_items(connection, study.id, known.rows)
+        if len(touched) <= MOST_TOUCHED:
+            items, facts = read_facts(connection, study.id, (known.items, known.facts))
+            rows = known.rows if not touched else _read_again(connection, scale, known.rows, items, touched)
+            if _has_all(connection, study.id, rows):
+                return replace(known, items=items, facts=facts, rows=rows)
+    items, facts = read_facts(connection, study.id, None)
+    everything = _packed(scale, connection.dialect.name).where(verdicts.c.study_id == study.id)
+    return Columns(items, facts, _read_rows(connection, everything, items))
+
+
+def _touched_items(connection: Connection, study_id: int, rows: Rows) -> list[int]:
+    """Return the items with a verdict that is not known yet."""
+    # Naming the raters lets SQLite begin at the new end of each one's stretch of the index.
+    new = (
+        select(verdicts.c.item_id)
+        .distinct()
+        .where(
+            verdicts.c.study_id == study_id,
+            verdicts.c.rater_id.in_(select(raters.c.id)),
+            verdicts.c.id > int(rows.number.max(initial=0)),
+        )
+    )
+    return list(connection.execute(new).scalars())
+
+
+def _has_all(connection: Connection, study_id: int, rows: Rows) -> bool:
+    """Return whether no verdict is missing.
+
+    PostgreSQL gives out numbers before it commits, so a verdict may become visible after one with a higher number.
+    SQLite has one writer at a time.
+    """
+    if connection.dialect.name == "sqlite":
+        return True
+    counted = select(func.count()).select_from(verdicts).where(verdicts.c.study_id == study_id)
+    return bool(connection.execute(counted).scalar_one() == rows.number.size)
+
+
+def _read_again(connection: Connection, scale: Scale, known: Rows, items: Ints, touched: Sequence[int]) -> Rows:
+    """Return the rows with those of some items as they are now."""
+    theirs = _packed(scale, connection.dialect.name, touched).where(verdicts.c.item_id.in_(touched))
+    again = _read_rows(connection, theirs, items)
+    changed = np.zeros(items.size, dtype=np.bool_)
+    changed[_places(items, np.asarray(touched, dtype=np.int64))] = True
+    same = known.take(~changed[known.item])
+    both = same.join(again)
+    order = np.argsort(both.number, kind="stable")
+    return both.take(order[np.argsort(both.rater[order], kind="stable")])
+
+
+def _read_rows(connection: Connection, statement: Select[Any], items: Ints) -> Rows:
+    # Number by number, straight from the driver: a million rows need no object each.
+    cursor: Any = connection.execute(statement).cursor
+    flat = np.fromiter(chain.from_iterable(cursor), np.float64)
+    return _unpack(flat.reshape(-1, 5), items)
+
+
+def _superseded(touched: Sequence[int] | None) -> Select[Any]:
+    """Return the verdicts, of some items or of all, in whose place a later one stands that was given before any reveal.
+
+    The list is made once; asking for each verdict whether it has a later one takes longer.
+    """
+    later = verdicts.alias("later")
+    found = select(later.c.supersedes).where(later.c.supersedes.is_not(None), ~later.c.after_reveal)
+    return found if touched is None else found.where(later.c.item_id.in_(touched))
+
+
+def _packed(scale: Scale, dialect: str, touched: Sequence[int] | None = None) -> Select[Any]:
+    """Return the query for number, rater, item with everything small, seconds and time: few columns are quicker."""
+    label = case({name: code + 1 for code, name in enumerate(scale.labels)}, value=verdicts.c.label, else_=0)
+    order = case({name: place + 1 for place, name in enumerate(ORDERS)}, value=verdicts.c.order, else_=0)
+    known = {name: place for place, name in enumerate((*STATUSES, WITHDRAWN))}
+    status = case(known, value=verdicts.c.status, else_=0)
+    again, revealed = (case((flag, 1), else_=0) for flag in (verdicts.c.repeat, verdicts.c.after_reveal))
+    superseded = case((verdicts.c.id.in_(_superseded(touched)), 1), else_=0)
+    flags = (superseded * 2 + revealed) * _STATUSES + status
+    small = ((flags * 2 + again) * _ORDERS + order) * _LABELS + label
+    epoch = (
+        func.unixepoch(verdicts.c.created) if dialect == "sqlite" else func.floor(extract("epoch", verdicts.c.created))
+    )
+    moments = (func.coalesce(column, literal(_NONE, Float)) for column in (verdicts.c.seconds, cast(epoch, Float)))
+    return select(
+        verdicts.c.id, verdicts.c.rater_id, verdicts.c.item_id * literal(_PACKED, Integer) + small, *moments
+    ).order_by(verdicts.c.rater_id, verdicts.c.id)
+
+
+def _unpack(numbers: Floats, items: Ints) -> Rows:
+    number, rater, packed, seconds, time = numbers.T
+    item, small = np.divmod(packed.astype(np.int64), _PACKED)
+    rest, label = np.divmod(small.astype(np.int32), _LABELS)
+    rest, order = np.divmod(rest, _ORDERS)
+    rest, again = np.divmod(rest, 2)
+    flags, status = np.divmod(rest, _STATUSES)
+    return Rows(
+        number=number.astype(np.int64),
+        rater=rater.astype(np.int64),
+        item=_places(items, item),
+        code=(label - 1).astype(np.int8),
+        order=(order - 1).astype(np.int8),
+        status=status.astype(np.int8),
+        repeat=again == 1,
+        revealed=flags % 2 == 1,
+        superseded=flags >= 2,
+        seconds=np.where(seconds == _NONE, np.nan, seconds),
+        time=np.where(time == _NONE, np.nan, time),
+    )
+
+
+def _places(items: Ints, wanted: Ints) -> Ints:
+    """Return where each wanted item stands among the items, all of which are there."""
+    rank = np.argsort(items, kind="stable")
+    return rank[np.searchsorted(items[rank], wanted)] if items.size else wanted
+
+
+def distinct_neighbours(numbers: Ints) -> Ints:
+    """Return the distinct numbers of a column in which equal ones stand together, such as the raters of rows."""
+    return numbers[np.flatnonzero(np.diff(numbers, prepend=-1))]
+
+
+def find_numbers(connection: Connection, conditions: Iterable[ColumnElement[bool]]) -> Ints:
+    """Return the numbers of the verdicts that meet the conditions, rising."""
+    found = connection.execute(select(verdicts.c.id).where(*conditions).order_by(verdicts.c.id)).cursor.fetchall()
+    return np.fromiter(chain.from_iterable(found), np.int64, len(found))

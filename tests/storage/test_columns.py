@@ -1,0 +1,168 @@
+"""Columns that are kept between readings: they are what a fresh reading gives, whatever happened in between."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import insert
+
+from judge.domain import AccordError, GivenVerdict, Item, NothingToDo, Study, Turn
+from judge.protocol import load_protocol
+from storage import columns
+from storage.imports import prepare
+from storage.ratings import Filters
+from storage.schema import items, raters, verdicts
+from storage.store import Store
+from storage.verdicts import Submission
+
+PREFERENCE = load_protocol(Path(__file__).parents[1] / "judge/protocols/preference-3way.md").version
+PEOPLE = ("ana", "ben", "cyd")
+START = datetime(2026, 1, 1, tzinfo=UTC)
+CHOSEN = (
+    Filters(),
+    Filters(tags=("t0",)),
+    Filters(models=("m1",), annotators=("ana", "cyd")),
+    Filters(since=START + timedelta(seconds=40, microseconds=500_000), part="test"),
+)
+
+
+def same(one: Any, two: Any) -> bool:
+    """Say whether two values are equal in every column and every name."""
+    if isinstance(one, np.ndarray):
+        return one.dtype == two.dtype and np.array_equal(one, two, equal_nan=one.dtype.kind == "f")
+    if hasattr(one, "__dataclass_fields__"):
+        return all(same(getattr(one, each.name), getattr(two, each.name)) for each in fields(one))
+    return bool(one == two)
+
+
+class Work:
+    """People, judges and imports at work on a study, at random."""
+
+    def __init__(self, store: Store, random: Random) -> None:
+        self.store, self.random, self.items, self.claims = store, random, 0, []
+        store.create_study(Study("s", PREFERENCE, wanted=2, reveal=True, repeat_share=0.5))
+        store.create_study(Study("other", PREFERENCE, wanted=2))
+
+    def _given(self) -> list[GivenVerdict]:
+        when = START + timedelta(seconds=self.random.randrange(100), microseconds=self.random.randrange(10**6))
+        person = GivenVerdict(
+            self.random.choice(PEOPLE), "human", self.random.choice(("A", "tie", "B")), created=when, seconds=0.1
+        )
+        status = self.random.choice(("ok", "unreadable"))
+        judge = GivenVerdict(
+            self.random.choice(("gpt", "llm")), "judge", "A" if status == "ok" else None, status, order="BA"
+        )
+        return [person, judge][: self.random.randrange(3)]
+
+    def add_items(self) -> None:
+        made = []
+        for _ in range(self.random.randint(1, 3)):
+            made.append(self._item(self.items))
+            self.items += 1
+        self.store.add_prepared(self.random.choice(("s", "s", "other")), made)
+
+    def _item(self, n: int) -> Any:
+        item = Item(f"q{n}", (Turn("user", f"Q{n // 2}"),), "a" * n, "b", f"m{n % 3}", "m9", tags=(f"t{n % 2}",))
+        return prepare(item, self._given())
+
+    def import_again(self) -> None:
+        if self.items:
+            self.store.add_prepared("s", [self._item(self.random.randrange(self.items))])
+
+    def answer(self) -> None:
+        claim = self.store.claim_next(self.random.choice(("s", "s", "other")), self.random.choice(PEOPLE))
+        if not isinstance(claim, NothingToDo):
+            self.claims.append(claim.token)
+            self.store.save_verdict(claim.token, Submission(self.random.choice(("A", "tie", "B")), seconds=1.5))
+
+    def revise(self) -> None:
+        if self.claims:
+            self.store.save_verdict(self.random.choice(self.claims), Submission(self.random.choice(("A", "B"))))
+
+    def undo(self) -> None:
+        if self.claims:
+            self.store.undo_verdict(self.random.choice(self.claims))
+
+    def reveal(self) -> None:
+        if self.claims:
+            self.store.reveal(self.random.choice(self.claims))
+
+    def step(self) -> None:
+        works = (self.add_items, self.import_again, self.answer, self.answer, self.revise, self.undo, self.reveal)
+        try:
+            self.random.choice(works)()
+        except AccordError:  # not everything can be done at every moment
+            return
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_kept_is_what_a_fresh_reading_gives(seed: int, tmp_path: Path) -> None:
+    random, database = Random(seed), f"sqlite:///{tmp_path}/accord.db"
+    store = Store.open(database)
+    work = Work(store, random)
+    work.add_items()
+    for at in range(100):
+        work.step()
+        if random.random() < 0.5:
+            store.ratings("s")
+        if at % 20 == 19:
+            fresh = Store.open(database)
+            for filters in CHOSEN:
+                assert same(store.ratings("s", filters), fresh.ratings("s", filters))
+            fresh.close()
+    store.close()
+
+
+def _add_verdicts(store: Store, numbers: list[int]) -> None:
+    row = {"study_id": 1, "item_id": 1, "status": "ok", "label": "A", "order": "AB", "repeat": False}
+    kept = {"after_reveal": False, "stored": START}
+    with store.writing() as connection:
+        made = [{"id": number, "rater_id": number, **row, **kept} for number in numbers]
+        connection.execute(insert(verdicts), made)
+
+
+def test_a_verdict_that_becomes_visible_late_is_not_missed(store, make_study) -> None:
+    if store.engine.dialect.name == "sqlite":
+        pytest.skip("SQLite has one writer at a time, so numbers become visible in their order")
+    make_study(1)
+    with store.writing() as connection:
+        connection.execute(insert(raters), [{"id": n, "kind": "human", "name": f"h{n}"} for n in range(1, 4)])
+        connection.execute(items.update().values(id=1))
+    _add_verdicts(store, [1, 3])
+    assert store.ratings("s").item.size == 2
+    _add_verdicts(store, [2])
+    assert store.ratings("s").item.size == 3
+
+
+def test_only_items_with_a_new_verdict_are_read_again(store, make_study, monkeypatch) -> None:
+    make_study(3)
+    for _ in range(3):
+        store.save_verdict(store.claim_next("s", "ana").token, Submission("tie"))
+    store.ratings("s")
+    read = []
+    again = columns._read_again
+
+    def noted(connection, scale, known, items, touched) -> Any:
+        read.append(list(touched))
+        return again(connection, scale, known, items, touched)
+
+    monkeypatch.setattr(columns, "_read_again", noted)
+    store.ratings("s")
+    assert read == []
+    claim = store.claim_next("s", "ben")
+    store.save_verdict(claim.token, Submission("A"))
+    assert store.ratings("s").item.size == 4
+    assert [len(one) for one in read] == [1]
+
+
+def test_studies_asked_for_long_ago_are_let_go(store) -> None:
+    for n in range(columns.MOST_KEPT + 2):
+        store.create_study(Study(f"s{n}", PREFERENCE))
+        store.ratings(f"s{n}")
+    assert len(store._columns.known) == columns.MOST_KEPT
