@@ -39,9 +39,9 @@ def combine_orders(first: ArrayLike, second: ArrayLike, categories: Categories, 
 
     `strict`: the label if both orders agree, otherwise the tie, or nothing on a scale without one (MT-Bench's
     conservative rule). `drop`: the label if both agree, otherwise nothing. `mean`: the declared label nearest to the
-    mean value, the less decided of two equally near. `first`: the first order alone. All but `first` need both orders:
-    a verdict beside an unreadable one says nothing of what the other would have been. Where the other was never asked
-    for, `take_single_orders` comes first.
+    mean value, the less decided of two equally near, and nothing half-way between A and B. `first`: the first order
+    alone. All but `first` need both orders: a verdict beside an unreadable one says nothing of what the other would
+    have been. Where the other was never asked for, `take_single_orders` comes first.
     """
     one, two = (check_codes(side, len(categories)).astype(np.int64) for side in (first, second))
     if rule == "first":
@@ -52,7 +52,7 @@ def combine_orders(first: ArrayLike, second: ArrayLike, categories: Categories, 
         codes = np.full(one.shape, MISSING, dtype=np.int64)
         values = categories.array
         codes[both] = nearest_code((values[one[both]] + values[two[both]]) / 2.0, categories)
-        return Combined(codes, rule, reasons)
+        return Combined(codes, rule, reasons | _reasons(orders_differ=int((both & (codes < 0)).sum())))
     differ = both & (one != two)
     codes = np.where(both & ~differ, one, MISSING)
     if rule == "strict" and categories.tie is not None:
@@ -81,12 +81,17 @@ def _reasons(**counts: int) -> dict[str, int]:
 
 
 def nearest_code(values: ArrayLike, categories: Categories) -> IntArray:
-    """Return the declared label nearest to each value; of two equally near, the one nearer to the middle."""
+    """Return the declared label nearest to each value; of two equally near, the one nearer to the middle.
+
+    Half-way between the two labels beside the middle, which speak for either side, there is none.
+    """
     declared = categories.array
-    middle = (declared.max() + declared.min()) / 2.0
-    order = np.argsort(np.abs(declared - middle), kind="stable")
-    gap = np.abs(np.asarray(values, dtype=np.float64)[:, None] - declared[order])
-    return np.asarray(order[np.argmin(np.round(gap, 12), axis=1)], dtype=np.int64)
+    off_middle = np.abs(declared - (declared.max() + declared.min()) / 2.0).round(12)
+    order = np.argsort(off_middle, kind="stable")
+    gap = np.abs(np.asarray(values, dtype=np.float64)[:, None] - declared[order]).round(12)
+    best = np.argmin(gap, axis=1)
+    alike = (gap == gap.min(axis=1, keepdims=True)) & (off_middle[order] == off_middle[order][best][:, None])
+    return np.where(alike.sum(axis=1) > 1, MISSING, order[best]).astype(np.int64)
 
 
 def joint_agreement(

@@ -12,8 +12,10 @@ from scipy.special import bdtr
 from agreement.categories import Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.comparison import pair_statistics
 from agreement.estimate import Estimate, undefined
-from agreement.intervals import Sampling, Statistic, estimate_all, units_of_rows, units_of_table
+from agreement.intervals import Sampling, Statistic, Units, estimate_all, units_of_rows
 from agreement.scores import MOST_NUMBERS, Coefficient, table_statistics
+
+TOO_MANY = "too many different scores for an interval here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +26,6 @@ class Difference:
     estimates: Mapping[str, Estimate]
     mcnemar_p: float | None
     sampling: Sampling
-
-
-def count_triples(codes: tuple[ArrayLike, ArrayLike, ArrayLike], k: int, clusters: ArrayLike | None = None) -> IntArray:
-    """Return the K x K x K table (of each cluster, if given) of three raters, on the items that all three have."""
-    one, two, three = (check_codes(side, k).astype(np.int64) for side in codes)
-    seen = (one >= 0) & (two >= 0) & (three >= 0)
-    cell = (one[seen] * k + two[seen]) * k + three[seen]
-    if clusters is None:
-        return np.bincount(cell, minlength=k**3).reshape(k, k, k).astype(np.int64)
-    cluster, many = number_clusters(np.asarray(clusters)[seen])
-    return np.bincount(cluster * k**3 + cell, minlength=many * k**3).reshape(many, k, k, k).astype(np.int64)
 
 
 def compare_judges(
@@ -49,23 +40,81 @@ def compare_judges(
     Both are resampled together: whether two intervals overlap says nothing about a difference.
     """
     k, drawn = len(categories), sampling or Sampling()
-    counts = count_triples((human, *judges), k, clusters)
-    table = counts if clusters is None else counts.sum(axis=0)
-    n = int(table.sum())
-    units = units_of_table(table) if clusters is None else units_of_rows(counts, n, clustered=True)
+    sides = [check_codes(side, k).astype(np.int64) for side in (human, *judges)]
+    seen = np.logical_and.reduce([side >= 0 for side in sides])
+    person, first, second = (side[seen] for side in sides)
+    triples = Triples((person, first, second), (k, k), None if clusters is None else np.asarray(clusters)[seen])
+    one, two = int(((first == person) & (second != person)).sum()), int(((first != person) & (second == person)).sum())
+    found = triples.compare(pair_statistics(categories), drawn)
+    return Difference(person.size, found, exact_sign_p(one, two), drawn)
 
-    statistics = {name: _between(statistic) for name, statistic in pair_statistics(categories).items()}
-    place = np.arange(k)
-    both = int(table[place, place, place].sum())
-    first, second = int(table[place, place, :].sum()) - both, int(table[place, :, place].sum()) - both
-    return Difference(n, estimate_all(units, statistics, drawn), exact_sign_p(first, second), drawn)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Triples:
+    """What a human, a first and a second judge said of the same items, and how many each of them may say."""
+
+    codes: tuple[IntArray, IntArray, IntArray]
+    shape: tuple[int, int]
+    clusters: ArrayLike | None
+
+    @property
+    def places(self) -> tuple[IntArray, IntArray]:
+        """Return where each item falls in two tables that stand one after the other: the human with either judge."""
+        person, first, second = self.codes
+        rows, columns = self.shape
+        return person * columns + first, rows * columns + person * columns + second
+
+    def compare(self, statistics: Mapping[str, Statistic], sampling: Sampling) -> dict[str, Estimate]:
+        """Return each statistic of the second judge minus that of the first, all from the same resamples."""
+        between = {name: _between(statistic) for name, statistic in statistics.items()}
+        n, cells = self.codes[0].size, 2 * self.shape[0] * self.shape[1]
+        if n and (units := self._units(cells)) is not None:
+            return estimate_all(units, between, sampling)
+        table = np.bincount(np.concatenate(self.places), minlength=cells).reshape(2, *self.shape).astype(np.float64)
+        why = TOO_MANY if n else "no item has a verdict of all three"
+        return {name: _point(statistic, table, n, why) for name, statistic in between.items()}
+
+    def _units(self, cells: int) -> Units | None:
+        """Return what is resampled, distinct triples or clusters, each as two tables; None where that is too much."""
+        one, two = self.places
+        if self.clusters is not None:
+            owner, groups = number_clusters(self.clusters)
+            if groups * cells > MOST_NUMBERS:
+                return None
+            counts = np.bincount(np.concatenate([owner * cells + one, owner * cells + two]), minlength=groups * cells)
+            return units_of_rows(counts.reshape(groups, 2, *self.shape), one.size, clustered=True)
+        rows, columns = self.shape
+        held, times = _count(one * columns + self.codes[2], rows * columns**2)
+        if held.size * cells > MOST_NUMBERS:
+            return None
+        tables = np.zeros((held.size, cells))
+        tables[np.arange(held.size), held // columns] = 1.0
+        tables[np.arange(held.size), rows * columns + held // columns**2 * columns + held % columns] = 1.0
+        return Units(tables, times, (2, rows, columns), one.size)
+
+
+def _count(numbers: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """Return the distinct ones of numbers below a size, and how often each occurs."""
+    if size > numbers.size:  # then sorting them is less work than a place for each
+        found, times = np.unique(numbers, return_counts=True)
+        return found, times.astype(np.int64)
+    counts = np.bincount(numbers, minlength=size).astype(np.int64)
+    found = np.flatnonzero(counts)
+    return found, counts[found]
+
+
+def _point(statistic: Statistic, table: FloatArray, n: int, why: str) -> Estimate:
+    value = float(statistic.compute(table))
+    if n >= statistic.least and np.isfinite(value):
+        return Estimate(value, n=n, why=why)
+    return undefined(statistic.why if n else why, n)
 
 
 def _between(statistic: Statistic) -> Statistic:
-    """Return the second judge's statistic minus the first's, of tables human x first x second."""
+    """Return the second judge's statistic minus the first's, of stacks of two tables."""
 
     def compute(tables: FloatArray) -> FloatArray:
-        return np.asarray(statistic.compute(tables.sum(axis=-2)) - statistic.compute(tables.sum(axis=-1)))
+        return np.asarray(statistic.compute(tables[..., 1, :, :]) - statistic.compute(tables[..., 0, :, :]))
 
     return Statistic(compute, "percentile", statistic.why, least=statistic.least)
 
@@ -86,19 +135,14 @@ def compare_judge_scores(
     rising = np.unique(np.asarray(values, dtype=np.float64))
     reference, row = np.unique(sides[0][seen], return_inverse=True)
     one, two = (np.searchsorted(rising, side[seen]) for side in sides[1:])
-    n, shape = int(seen.sum()), (reference.size, rising.size, rising.size)
     names: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall")
-    if n == 0:
-        return dict.fromkeys(names, undefined("no item has all three scores"))
-    owner, many = number_clusters(np.zeros(n) if clusters is None else np.asarray(clusters)[seen])
-    size = int(np.prod(shape))
-    if size * max(many, 1) > MOST_NUMBERS:
-        return dict.fromkeys(names, undefined("too many different scores for an interval here", n))
-    cell = (row.reshape(-1) * rising.size + one) * rising.size + two
-    counts = np.bincount(owner * size + cell, minlength=many * size).reshape(-1, *shape)
-    units = units_of_table(counts.sum(axis=0)) if clusters is None else units_of_rows(counts, n, clustered=True)
+    triples = Triples(
+        (row.reshape(-1), one, two),
+        (reference.size, rising.size),
+        None if clusters is None else np.asarray(clusters)[seen],
+    )
     known = table_statistics(reference, rising)
-    return estimate_all(units, {name: _between(known[name]) for name in names}, sampling or Sampling())
+    return triples.compare({name: known[name] for name in names}, sampling or Sampling())
 
 
 def exact_sign_p(one: int, other: int) -> float | None:

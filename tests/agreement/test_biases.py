@@ -36,6 +36,14 @@ def test_rules_for_two_orders(five_way):
     assert combine.combine_orders([0, 1], [1, 1], two).codes.tolist() == [-1, 1]
 
 
+@pytest.mark.parametrize("values", [(-1.0, 1.0), (-2.0, -1.0, 1.0, 2.0), (0.0, 0.1, 0.3, 0.4)])
+def test_the_mean_of_opposite_verdicts_speaks_for_neither_side(values):
+    scale, last = Categories(values), len(values) - 1
+    found = combine.combine_orders([last, 0, last], [0, last, last], scale, "mean")
+    assert found.codes.tolist() == [-1, -1, last]
+    assert found.left_out == {"orders_differ": 2}
+
+
 def test_levels(five_way, three_way):
     codes = np.array([0, 1, 2, 3, 4, -1])
     three, scale = combine.collapse_codes(codes, five_way, "3")

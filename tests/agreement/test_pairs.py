@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -234,6 +236,23 @@ def test_the_better_judge(three_way, quick):
     assert again.mcnemar_p is None
     clustered = compare_judges(human, (poor, good), three_way, quick, np.arange(500) // 5)
     assert clustered.estimates["exact"].clusters == 100
+
+
+@pytest.mark.parametrize(("k", "n"), [(3, 400), (101, 300), (101, 3000)])
+def test_two_judges_are_compared_in_little_memory_on_any_scale(k, n):
+    rng = np.random.default_rng(0)
+    scale, human = Categories(tuple(map(float, range(k)))), rng.integers(0, k, n)
+    judges = [np.where(rng.random(n) < skill, human, rng.integers(0, k, n)) for skill in (0.5, 0.8)]
+    tracemalloc.start()
+    found = compare_judges(human, (judges[0], judges[1]), scale, Sampling(resamples=10))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    tables = [pairs.count_pairs(human, judge, k) for judge in judges]
+    for name, weighting in (("kappa", "nominal"), ("kappa_quadratic", "quadratic")):
+        first, second = (float(pairs.cohen_kappa(table, scale.weights(weighting))) for table in tables)
+        assert found.estimates[name].value == pytest.approx(second - first, abs=1e-12)
+    assert peak < 400e6
+    assert (found.estimates["kappa"].low is None) == (n == 3000)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.booleans())
