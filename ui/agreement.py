@@ -33,7 +33,7 @@ from ui.sheet import CAUSES
 
 SCRIPT = (FOLDER / "agreement.js").read_text(encoding="utf-8")
 MOST_KEPT = 16  # answers kept for whoever asks the same again
-WAITING = '<p class="hint" role="status">The numbers are being computed…</p>'
+WAITING = '<p class="hint" role="status">The numbers are being computed …</p>'
 
 
 @dataclass(frozen=True, slots=True)

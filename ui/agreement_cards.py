@@ -221,7 +221,7 @@ def _together(value: Value) -> str:
         "alpha_nominal": "Krippendorff's alpha, nominal",
         "fleiss_kappa": "Fleiss' kappa",
         "ac1": "Gwet's AC1",
-        "fleiss_kappa_pairs": "Fleiss' kappa, every pair of ratings alike",
+        "fleiss_kappa_pairs": "Fleiss' kappa, every pair of verdicts alike",
         "ac2": "Gwet's AC2",
         "alpha_interval": "Krippendorff's alpha, interval",
         "mean_kappa": "mean of pairwise kappas",

@@ -325,7 +325,7 @@ const submit = () => once(async () => {
   if (sheet.own && !changed()) return show(await ask("review_step", sheet.claim, "on", who()));
   if (!draft.label) return say("Choose a verdict first.");
   say(null);
-  find(".saved").textContent = "Saving…";
+  find(".saved").textContent = "Saving …";
   const sent = {
     label: draft.label,
     comment: draft.comment ?? "",

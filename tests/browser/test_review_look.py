@@ -30,6 +30,7 @@ def review(open_page, served, request):
         expect(page.get_by_role("dialog")).to_contain_text("Step 1 of 4")
         if toured:
             page.keyboard.press("Escape")
+            expect(page.get_by_role("dialog")).to_be_hidden()
         return page
 
     return opened
@@ -127,6 +128,8 @@ def test_a_line_says_that_the_server_is_at_work_until_it_has_answered(review, vi
 
     visitor.route(PROMPT, hold)
     page.keyboard.press("p")
+    while not held:
+        page.wait_for_timeout(20)  # until the page has asked: other answers may be late, too
     expect(page.locator("#at-work")).to_be_visible()
     expect(page.get_by_role("status").filter(has_text="Working …")).to_have_count(1)
     held[0].continue_()

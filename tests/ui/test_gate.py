@@ -199,7 +199,7 @@ def test_wrong_passwords_run_out(app, visit):
     stranger = visit()
     tries = [stranger.post("/login", data={"name": "bob", "password": "no"}) for _ in range(TRIES_FOR_A_NAME)]
     assert {answer.status_code for answer in tries} == {403}
-    assert "name or password is wrong" in tries[0].text
+    assert "Name or password is wrong." in tries[0].text
     assert stranger.post("/login", data={"name": "bob", "password": PASSWORD}).status_code == 429
     unknown = stranger.post("/login", data={"name": "nobody <b>", "password": "no"})
     assert (unknown.status_code, unknown.text) == (403, tries[0].text)
