@@ -97,9 +97,10 @@ def units_of_rows(rows: ArrayLike, n: int, clustered: bool = False) -> Units:
 
 def units_of_kinds(rows: ArrayLike, kind: IntArray) -> Units:
     """Return units where an item's contribution is that of its kind, one row a kind: kinds are counted, not sorted."""
-    array, times = np.asarray(rows, dtype=np.float64), np.bincount(kind, minlength=len(np.asarray(rows)))
+    array = np.asarray(rows, dtype=np.float64)
+    times = np.bincount(kind, minlength=array.shape[0])
     held = times > 0
-    distinct, counts = take_together(array[held], times[held])
+    distinct, counts = take_together(array.reshape(array.shape[0], -1)[held], times[held])
     return Units(distinct, counts, array.shape[1:], int(kind.size))
 
 
