@@ -96,7 +96,8 @@ def compare_units(units: Units, categories: Categories, sampling: Sampling | Non
     order = np.argsort(values)  # ranks need rising rows; a scale may be declared from its best label down
     rising = scores.table_statistics(values[order], values[order])
     for name, statistic in rising.items():
-        statistics[name] = replace(statistic, compute=_reordered(statistic, order))
+        moved = bool((order != np.arange(order.size)).any())
+        statistics[name] = replace(statistic, compute=_reordered(statistic, order)) if moved else statistic
     n = int(table.sum())
     if n == 0:
         none = undefined("no item has both verdicts", 0, units.clusters)

@@ -12,7 +12,7 @@ from agreement.alt_test import run_alt_test, run_by_domain
 from agreement.bradley_terry import Games
 from agreement.bradley_terry_terms import fit_terms
 from agreement.categories import Categories, number_clusters
-from agreement.intervals import Sampling, Statistic, _quantile, estimate, take_together, units_of, units_of_kinds
+from agreement.intervals import Sampling, Statistic, _quantiles, estimate, take_together, units_of, units_of_kinds
 from agreement.logistic import fit_logistic
 from agreement.many import _count_vectors, count_labels
 from agreement.pairs import divide
@@ -29,9 +29,9 @@ def test_clusters_are_numbered_in_rising_order_however_they_are_found(clusters: 
     assert found.tolist() == index.tolist()
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.floats(0, 1))
-def test_a_quantile_is_numpys_to_the_last_digit(values: list[float], share: float) -> None:
-    assert _quantile(np.array(values), share) == np.quantile(values, share)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.lists(st.floats(0, 1), min_size=1, max_size=3))
+def test_quantiles_are_numpys_to_the_last_digit(values: list[float], shares: list[float]) -> None:
+    assert _quantiles(np.array(values), np.array(shares)) == np.quantile(values, shares).tolist()
 
 
 def test_kinds_give_the_units_that_their_rows_give() -> None:
