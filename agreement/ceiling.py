@@ -111,7 +111,7 @@ def compare_with_ceilings(
     k = len(categories)
     humans, judge = check_codes(raters[0], k).astype(np.int64), check_codes(raters[1], k).astype(np.int64)
     kept = ((humans >= 0).sum(axis=1) >= 2) & (judge >= 0)
-    codes = np.column_stack([humans, judge])[kept]
+    codes = np.asfortranarray(np.column_stack([humans, judge])[kept])  # rater by rater: pairs of them are compared
     many, n = humans.shape[1], codes.shape[0]
     pooling: Literal["pairs", "pooled"] = "pooled" if many > MOST_RATERS else "pairs"
     if not n:

@@ -97,9 +97,10 @@ def units_of_rows(rows: ArrayLike, n: int, clustered: bool = False) -> Units:
 
 def units_of_kinds(rows: ArrayLike, kind: IntArray) -> Units:
     """Return units where an item's contribution is that of its kind, one row a kind: kinds are counted, not sorted."""
-    array, times = np.asarray(rows, dtype=np.float64), np.bincount(kind, minlength=len(np.asarray(rows)))
+    array = np.asarray(rows, dtype=np.float64)
+    times = np.bincount(kind, minlength=array.shape[0])
     held = times > 0
-    distinct, counts = take_together(array[held], times[held])
+    distinct, counts = take_together(array.reshape(array.shape[0], -1)[held], times[held])
     return Units(distinct, counts, array.shape[1:], int(kind.size))
 
 
@@ -293,18 +294,22 @@ def interval_from_replicates(
         same: BoolArray = np.abs(finite - value) <= slack
         below = float((finite < value - slack).mean() + same.mean() / 2.0)
         tails, method = _correct(tails, below, _acceleration(*jackknife), finite.size), "bca"
-    low, high = (_quantile(finite, float(tail)) for tail in tails)
+    low, high = _quantiles(finite, tails)
     return Estimate(value, low, high, method, warnings=warnings)
 
 
-def _quantile(values: FloatArray, share: float) -> float:
-    """Return what `np.quantile` does for one share, to the last digit, without its many ways of doing it."""
-    at = (values.size - 1) * share
-    below = min(math.floor(at), values.size - 1)
-    above = min(below + 1, values.size - 1)
-    low, high = np.partition(values, (below, above))[[below, above]].tolist()
-    part, step = at - below, high - low
-    return float(high - step * (1.0 - part) if part >= 0.5 else low + step * part)
+def _quantiles(values: FloatArray, shares: FloatArray) -> list[float]:
+    """Return what `np.quantile` does, to the last digit, without its many ways of doing it."""
+    last = values.size - 1
+    at = [last * float(share) for share in shares]
+    below = [min(math.floor(one), last) for one in at]
+    above = [min(one + 1, last) for one in below]
+    ranked = np.partition(values, sorted({*below, *above}))
+    found = []
+    for low, high, place, one in zip(ranked[below].tolist(), ranked[above].tolist(), below, at, strict=True):
+        part, step = one - place, high - low
+        found.append(high - step * (1.0 - part) if part >= 0.5 else low + step * part)
+    return found
 
 
 def _acceleration(left_out: FloatArray, counts: IntArray) -> float:

@@ -35,6 +35,7 @@ FleissKind = Literal["item", "pair"]
 ONE_CATEGORY = "every rating is the same label, so chance agreement is certain"
 NO_PAIRS = "no item has two ratings"
 GREY_OVERLAP = 10
+MOST_KEYS = 1_000_000  # kinds of rows for which counters are held
 
 
 def count_labels(codes: ArrayLike, k: int) -> IntArray:
@@ -51,17 +52,33 @@ def units_of_counts(
     counts: ArrayLike, least: int, contribute: Callable[[FloatArray], FloatArray], cluster: IntArray | None
 ) -> Units:
     """Return what is resampled: the contributions of items with at least `least` ratings, or of their clusters."""
-    array = np.asarray(counts, dtype=np.float64)
-    kept = array.sum(axis=1) >= least
-    array = array[kept]
-    n = array.shape[0]
+    numbers = np.asarray(counts)
+    kept = numbers.sum(axis=1) >= least
+    if not kept.all():
+        numbers = numbers[kept]
+    n = numbers.shape[0]
     if cluster is not None:
+        array = numbers.astype(np.float64)
         index, many = number_clusters(cluster[kept])
         return units_of_rows(sum_by_cluster(contribute(array), index, many), n, clustered=True)
     # Distinct count vectors first: there are few of them, whatever the number of items.
-    distinct, times = take_together(array)
+    distinct, times = _count_vectors(numbers)
     rows = contribute(distinct)
     return Units(rows.reshape(rows.shape[0], int(np.prod(rows.shape[1:]))), times, rows.shape[1:], n)
+
+
+def _count_vectors(counts: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return the distinct rows of small whole numbers, and how often each occurs."""
+    base, low = int(np.ptp(counts)) + 1 if counts.size else 1, int(counts.min(initial=0))
+    if base ** counts.shape[1] > MOST_KEYS:
+        return take_together(counts.astype(np.float64))
+    key = np.zeros(counts.shape[0], dtype=np.int64)  # a row is one number in this base, and is counted, not sorted
+    for column in counts.T:
+        key = key * base + (column - low)
+    times = np.bincount(key)
+    held = np.flatnonzero(times)
+    places = base ** np.arange(counts.shape[1] - 1, -1, -1)
+    return take_together((held[:, None] // places % base + low).astype(np.float64), times[held])
 
 
 def coincidences(counts: ArrayLike) -> FloatArray:

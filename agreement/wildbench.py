@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from agreement.categories import BoolArray, Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.estimate import Estimate, undefined
-from agreement.intervals import Sampling, Statistic, Units, estimate, units_of
+from agreement.intervals import Sampling, Statistic, Units, estimate, units_of, units_of_kinds
 from agreement.pairs import divide
 
 GROUP_WEIGHTS: Mapping[str, float] = MappingProxyType(
@@ -100,19 +100,33 @@ def average_groups(
     means = tuple(
         estimate_mean(np.where(member[:, at], values, np.nan), sampling, clusters) for at in range(member.shape[1])
     )
-    inside = member[seen].astype(np.float64)
-    held = np.flatnonzero(inside.sum(axis=0))
+    inside = member[seen]
+    held = np.flatnonzero(inside.any(axis=0))
     if not held.size:
         return Averaged(means, undefined("no group has a readable verdict"))
-    rows = np.stack([values[seen, None] * inside, inside], axis=-1)
-    cluster = None if clusters is None else number_clusters(np.asarray(clusters)[seen])[0]
 
     def average(sums: FloatArray) -> FloatArray:
         found = divide(sums[..., held, 0], sums[..., held, 1])
         return np.asarray(found @ weights[held] / weights[held].sum())
 
-    made = estimate(units_of(rows, cluster), Statistic(average), sampling)
-    return Averaged(means, replace(made, n=int((inside.sum(axis=1) > 0).sum())))
+    units = _units_of_groups(values[seen], inside, None if clusters is None else np.asarray(clusters)[seen])
+    made = estimate(units, Statistic(average), sampling)
+    return Averaged(means, replace(made, n=int(inside.any(axis=1).sum())))
+
+
+def _units_of_groups(values: FloatArray, inside: BoolArray, clusters: IntArray | None) -> Units:
+    """Return what is resampled of values in groups: each group's sum and size."""
+
+    def contribute(value: FloatArray, member: BoolArray) -> FloatArray:
+        return np.stack([value[:, None] * member, member.astype(np.float64)], axis=-1)
+
+    if clusters is not None:
+        return units_of(contribute(values, inside), clusters)
+    # Few values in few sets of groups, whatever the number of items.
+    distinct, code = np.unique(values, return_inverse=True)
+    _, first, group = np.unique(inside @ 2.0 ** np.arange(inside.shape[1]), return_index=True, return_inverse=True)
+    every = np.repeat(distinct, first.size), np.tile(inside[first], (distinct.size, 1))
+    return units_of_kinds(contribute(*every), code * first.size + group)
 
 
 def average_baselines(

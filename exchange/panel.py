@@ -190,7 +190,10 @@ class Panel:
 
         Two levels are three with the ties left out at the end: a tie that the two orders make is none of either side.
         """
-        sides = self.sides(judge, length_k)[:2]
+        return self.combine_sides(judge, self.sides(judge, length_k)[:2], rule, levels)
+
+    def combine_sides(self, judge: int, sides: tuple[IntArray, IntArray], rule: Rule, levels: Levels) -> Combined:
+        """Return the same from labels in order AB and in order BA that have been ruled by length."""
         coarse = "3" if levels == "2" else levels
         (first, scale), (second, _) = (collapse_codes(side, self.full, coarse) for side in sides)
         found = combine_orders(first, second, scale, rule if self.has_both_orders(judge) else "first")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import product
 from typing import Any, get_args
 
+import numpy as np
+
 from agreement.combine import Levels, Rule, collapse_codes
 from agreement.comparison import pair_statistics, units_of_pairs
 from agreement.intervals import estimate_all
@@ -23,14 +25,19 @@ def list_policies(panel: Panel, judge: int) -> list[dict[str, Any]]:
     rules: tuple[Rule, ...] = get_args(Rule) if panel.has_both_orders(judge) else ("first",)
     lengths = LENGTH_RULES if pairwise and panel.full.tie is not None and len(panel.full) > 3 else (None,)
     people = panel.declared[:, list(panel.humans)]
+    # What becomes of an item depends on its two labels alone, of which there are few kinds.
+    places = len(panel.full) + 1
+    every = np.repeat(np.arange(places) - 1, places), np.tile(np.arange(places) - 1, places)
+    sides = {k: panel.sides(judge, k) for k in lengths}
+    kinds = {k: (first + 1) * places + second + 1 for k, (first, second, _) in sides.items()}
     found = []
     for level in levels:
         coarse, categories = collapse_codes(people, panel.full, level)
         consensus = panel.agree_on(coarse, categories)[0]
         statistics = {name: pair_statistics(categories)[name] for name in SHOWN}
         for rule, k in product(rules, lengths):
-            both = consensus, panel.combine(judge, rule, k, level).codes
-            units = units_of_pairs(*both, len(categories), panel.cluster)
+            codes = panel.combine_sides(judge, every, rule, level).codes[kinds[k]]
+            units = units_of_pairs(consensus, codes, len(categories), panel.cluster)
             made = estimate_all(units, statistics, panel.sampling)
             named = {name: made[name].as_dict() for name in SHOWN}
             found.append({"levels": level, "combine": rule, "length_k": k, "n": units.n, **named})

@@ -30,8 +30,8 @@ STATUSES = ("ok", "unreadable", "refused", "cut_off", "failed")
 ORDERS = ("AB", "BA")
 MOST_KEPT = 4  # studies; a million verdicts take about 60 MB
 MOST_TOUCHED = 5_000  # items with a new verdict, beyond which reading everything takes no longer
-_LABELS, _ORDERS, _STATUSES = 128, 4, 8  # how many values each part of a packed number has room for
-_PACKED = _LABELS * _ORDERS * 2 * _STATUSES * 2 * 2
+# Where each small part of a packed number begins, in bits: label, order, repeat, status, revealed, superseded, item.
+_ORDER, _REPEAT, _STATUS, _REVEALED, _SUPERSEDED, _ITEM = 7, 9, 10, 13, 14, 15
 _NONE = -1e300  # stands for a missing number on its way out of the database: None would make every row an object
 
 
@@ -171,34 +171,35 @@ def _packed(scale: Scale, dialect: str, touched: Sequence[int] | None = None) ->
     status = case(known, value=verdicts.c.status, else_=0)
     again, revealed = (case((flag, 1), else_=0) for flag in (verdicts.c.repeat, verdicts.c.after_reveal))
     superseded = case((verdicts.c.id.in_(_superseded(touched)), 1), else_=0)
-    flags = (superseded * 2 + revealed) * _STATUSES + status
-    small = ((flags * 2 + again) * _ORDERS + order) * _LABELS + label
+    parts = (order, _ORDER), (again, _REPEAT), (status, _STATUS), (revealed, _REVEALED), (superseded, _SUPERSEDED)
+    small = sum((part * literal(1 << at, Integer) for part, at in parts), start=label)
     epoch = (
         func.unixepoch(verdicts.c.created) if dialect == "sqlite" else func.floor(extract("epoch", verdicts.c.created))
     )
     moments = (func.coalesce(column, literal(_NONE, Float)) for column in (verdicts.c.seconds, cast(epoch, Float)))
     return select(
-        verdicts.c.id, verdicts.c.rater_id, verdicts.c.item_id * literal(_PACKED, Integer) + small, *moments
+        verdicts.c.id, verdicts.c.rater_id, verdicts.c.item_id * literal(1 << _ITEM, Integer) + small, *moments
     ).order_by(verdicts.c.rater_id, verdicts.c.id)
 
 
 def _unpack(numbers: Floats, items: Ints) -> Rows:
     number, rater, packed, seconds, time = numbers.T
-    item, small = np.divmod(packed.astype(np.int64), _PACKED)
-    rest, label = np.divmod(small.astype(np.int32), _LABELS)
-    rest, order = np.divmod(rest, _ORDERS)
-    rest, again = np.divmod(rest, 2)
-    flags, status = np.divmod(rest, _STATUSES)
+    wide = packed.astype(np.int64)
+    small = (wide & ((1 << _ITEM) - 1)).astype(np.int32)
+
+    def part(first: int, end: int) -> NDArray[np.int8]:
+        return np.asarray(small >> first & ((1 << end - first) - 1), dtype=np.int8)
+
     return Rows(
         number=number.astype(np.int64),
         rater=rater.astype(np.int64),
-        item=_places(items, item),
-        code=(label - 1).astype(np.int8),
-        order=(order - 1).astype(np.int8),
-        status=status.astype(np.int8),
-        repeat=again == 1,
-        revealed=flags % 2 == 1,
-        superseded=flags >= 2,
+        item=_places(items, wide >> _ITEM),
+        code=part(0, _ORDER) - np.int8(1),
+        order=part(_ORDER, _REPEAT) - np.int8(1),
+        status=part(_STATUS, _REVEALED),
+        repeat=part(_REPEAT, _STATUS) == 1,
+        revealed=part(_REVEALED, _SUPERSEDED) == 1,
+        superseded=part(_SUPERSEDED, _ITEM) == 1,
         seconds=np.where(seconds == _NONE, np.nan, seconds),
         time=np.where(time == _NONE, np.nan, time),
     )
@@ -206,8 +207,12 @@ def _unpack(numbers: Floats, items: Ints) -> Rows:
 
 def _places(items: Ints, wanted: Ints) -> Ints:
     """Return where each wanted item stands among the items, all of which are there."""
-    rank = np.argsort(items, kind="stable")
-    return rank[np.searchsorted(items[rank], wanted)] if items.size else wanted
+    if not items.size:
+        return wanted
+    first = int(items.min())
+    place = np.zeros(int(items.max()) - first + 1, dtype=np.int64)
+    place[items - first] = np.arange(items.size)
+    return place[wanted - first]
 
 
 def distinct_neighbours(numbers: Ints) -> Ints:

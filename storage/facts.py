@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, select
 
 from storage.schema import facts, items
 
@@ -99,16 +99,16 @@ def read_facts(connection: Connection, study_id: int, known: tuple[Ints, Facts] 
     Items never change, and positions are given out in the order in which imports become visible.
     """
     first = 0 if known is None else known[0].size
-    listed = (
-        select(items.c.id, *(facts.c[name] for name in _COLUMNS))
-        .join(items, and_(items.c.study_id == facts.c.study_id, items.c.position == facts.c.position))
-        .where(facts.c.study_id == study_id, facts.c.position >= first)
-        .order_by(facts.c.position)
+    # Two stretches of two indexes: to join them row by row takes twice as long.
+    numbered = select(items.c.id).where(items.c.study_id == study_id, items.c.position >= first)
+    listed = select(*(facts.c[name] for name in _COLUMNS)).where(
+        facts.c.study_id == study_id, facts.c.position >= first
     )
-    rows = connection.execute(listed).cursor.fetchall()
-    if known is not None and not rows:
+    numbers = connection.execute(numbered.order_by(items.c.position)).cursor.fetchall()
+    if known is not None and not numbers:
         return known
-    ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+    ids = np.fromiter(chain.from_iterable(numbers), np.int64, len(numbers))
+    rows = connection.execute(listed.order_by(facts.c.position)).cursor.fetchall()
     if known is None:
-        return ids, make_facts([row[1:] for row in rows])
-    return np.concatenate([known[0], ids]), make_facts([row[1:] for row in rows], known[1])
+        return ids, make_facts(rows)
+    return np.concatenate([known[0], ids]), make_facts(rows, known[1])

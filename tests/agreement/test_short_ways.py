@@ -1,0 +1,114 @@
+"""What is counted instead of sorted, or worked out once for several, gives what the long way gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agreement import many
+from agreement.alt_test import run_alt_test, run_by_domain
+from agreement.bradley_terry import Games
+from agreement.bradley_terry_terms import fit_terms
+from agreement.categories import Categories, number_clusters
+from agreement.intervals import Sampling, Statistic, _quantiles, estimate, take_together, units_of, units_of_kinds
+from agreement.logistic import fit_logistic
+from agreement.many import _count_vectors, count_labels
+from agreement.pairs import divide
+from agreement.wildbench import average_groups
+
+SHARE = Statistic(lambda sums: divide(sums[..., 0], sums[..., 1]))
+
+
+@given(st.lists(st.integers(-3, 40), max_size=30))
+def test_clusters_are_numbered_in_rising_order_however_they_are_found(clusters: list[int]) -> None:
+    found, size = number_clusters(np.array(clusters, dtype=np.int64))
+    names, index = np.unique(np.array(clusters, dtype=np.int64), return_inverse=True)
+    assert size == names.size
+    assert found.tolist() == index.tolist()
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.lists(st.floats(0, 1), min_size=1, max_size=3))
+def test_quantiles_are_numpys_to_the_last_digit(values: list[float], shares: list[float]) -> None:
+    assert _quantiles(np.array(values), np.array(shares)) == np.quantile(values, shares).tolist()
+
+
+def test_kinds_give_the_units_that_their_rows_give() -> None:
+    rng = np.random.default_rng(0)
+    rows, kind = rng.integers(0, 2, (8, 2)).astype(float), rng.integers(0, 8, 500)
+    short, long = units_of_kinds(rows, kind), units_of(rows[kind])
+    assert np.array_equal(short.rows, long.rows)
+    assert np.array_equal(short.counts, long.counts)
+    assert (short.n, short.shape) == (long.n, long.shape)
+
+
+@pytest.mark.parametrize("most", [0, 10**6])
+def test_vectors_of_counts_are_the_same_whether_counted_or_sorted(most: int, monkeypatch) -> None:
+    monkeypatch.setattr(many, "MOST_KEYS", most)
+    counts = count_labels(np.random.default_rng(1).integers(-1, 4, (300, 5)), 4)
+    found, wanted = _count_vectors(counts), take_together(counts.astype(float))
+    assert np.array_equal(found[0], wanted[0])
+    assert np.array_equal(found[1], wanted[1])
+
+
+def test_resamples_drawn_before_are_those_that_would_be_drawn() -> None:
+    rng = np.random.default_rng(2)
+    shared = Sampling(500, 7)
+    for _ in range(3):
+        units = units_of_kinds(np.array([[0.0, 1.0], [1.0, 1.0]]), rng.integers(0, 2, 60))
+        first, again = estimate(units, SHARE, shared), estimate(units, SHARE, shared)
+        assert first == again == estimate(units, SHARE, Sampling(500, 7))
+    assert shared.drawn
+
+
+def test_a_row_may_stand_for_several_observations_of_a_logistic_fit() -> None:
+    rng = np.random.default_rng(3)
+    design = np.column_stack([np.ones(40), rng.normal(size=40)])
+    times = rng.integers(1, 5, 40)
+    each = np.repeat(np.arange(40), times)
+    outcome = (rng.random(each.size) < 0.5).astype(float)
+    mean = np.bincount(each, outcome) / times
+    short, long = fit_logistic(mean, design, np.arange(40), times), fit_logistic(outcome, design[each], each)
+    assert short.coefficients == pytest.approx(long.coefficients, rel=1e-10)
+    assert short.covariance == pytest.approx(long.covariance, rel=1e-10)
+    assert short.groups == long.groups
+
+
+def test_games_played_several_times_have_the_terms_of_each_game() -> None:
+    rng = np.random.default_rng(4)
+    one, two = rng.integers(0, 2, 60), rng.integers(2, 4, 60)
+    first, delta, times = rng.choice([-1.0, 1.0], 60), rng.normal(size=60), rng.integers(1, 4, 60)
+    each = np.repeat(np.arange(60), times)
+    result = rng.choice([0.0, 0.5, 1.0], each.size)
+    games = Games(one, two, np.bincount(each, result) / times, 4)
+    short = fit_terms(games, first, delta, np.arange(60), times)
+    long = fit_terms(Games(one[each], two[each], result, 4), first[each], delta[each], each)
+    for name in ("side", "length"):
+        found, wanted = getattr(short, name), getattr(long, name)
+        assert (found.n, found.clusters) == (wanted.n, wanted.clusters)
+        assert (found.value, found.low, found.high) == pytest.approx((wanted.value, wanted.low, wanted.high), rel=1e-9)
+
+
+def test_a_domain_is_tested_as_if_it_were_alone() -> None:
+    rng = np.random.default_rng(5)
+    humans = np.where(rng.random((400, 3)) < 0.2, np.nan, rng.integers(0, 3, (400, 3)).astype(float))
+    judge, domains = rng.integers(0, 3, 400).astype(float), np.repeat(["a", "b"], 200)
+    only_one = np.where(domains == "a", judge, np.nan)
+    found = run_by_domain((humans, only_one), domains, epsilon=0.3)
+    assert found["a"] == run_alt_test((humans[:200], judge[:200]), epsilon=0.3).winning_rate
+    assert found["b"] is None
+
+
+def test_groups_of_items_have_the_average_that_their_own_rows_give() -> None:
+    rng = np.random.default_rng(6)
+    values, member = rng.choice([-1.0, 0.0, 1.0, np.nan], 200), rng.random((200, 3)) < 0.4
+    weights, every = np.ones(3), np.arange(200)
+    alone, clustered = (average_groups(values, member, weights, Sampling(200), by) for by in (None, every))
+    assert alone.average.value == pytest.approx(clustered.average.value, rel=1e-12)
+    assert (alone.average.low, alone.average.high) == pytest.approx((clustered.average.low, clustered.average.high))
+
+
+def test_labels_are_counted_for_no_rater_and_no_item() -> None:
+    assert count_labels(np.zeros((3, 0), dtype=np.int64), 2).tolist() == [[0, 0]] * 3
+    assert count_labels(np.zeros((0, 4), dtype=np.int64), len(Categories((0.0, 1.0)))).shape == (0, 2)
