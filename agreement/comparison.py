@@ -137,7 +137,8 @@ def _beware(found: Mapping[str, Estimate], table: IntArray, top: float) -> tuple
     kappa, ac = found["kappa"].value, found["ac1"].value
     if (kappa is not None and ac is not None and abs(kappa - ac) > PARADOX) or top > SKEWED_SHARE:
         shares = " / ".join(
-            ", ".join(f"{share:.0%}" for share in side / max(table.sum(), 1)) for side in (table.sum(1), table.sum(0))
+            ", ".join(f"{100 * share:.0f} %" for share in side / max(table.sum(), 1))
+            for side in (table.sum(1), table.sum(0))
         )
         warnings.append(f"kappa and AC may tell different stories here: the labels' shares are {shares}")
     return tuple(warnings)

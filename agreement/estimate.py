@@ -75,5 +75,5 @@ def list_warnings(n: int, clusters: int | None = None, top_share: float | None =
     if clusters is not None and clusters < FEW_CLUSTERS:
         found.append(f"fewer than {FEW_CLUSTERS} clusters ({clusters})")
     if top_share is not None and top_share > SKEWED_SHARE and n < SKEWED_ITEMS:
-        found.append(f"one category holds {top_share:.0%} of the verdicts and there are only {n} items")
+        found.append(f"one category holds {100 * top_share:.0f} % of the verdicts and there are only {n} items")
     return tuple(found)

@@ -43,7 +43,7 @@ class Preset:
     embedded: bool = False
 
 
-EMBEDDED = Preset(LABEL, key_env="", embedded=True)
+EMBEDDED = Preset(LABEL, key_env="", prices=Prices(0.0, 0.0), embedded=True)
 
 
 @dataclass(frozen=True, slots=True)

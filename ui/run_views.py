@@ -58,7 +58,7 @@ def show_estimate(estimate: RunEstimate) -> str:
         return '<p class="estimate">Everything this run would ask is stored already: there is nothing to start.</p>'
     stored = f" {estimate.stored:,} more are stored already and will not be asked again." if estimate.stored else ""
     tokens = f"about {_rough(estimate.prompt_tokens)} prompt and {_rough(estimate.completion_tokens)} answer tokens"
-    cost = "cost unknown" if estimate.usd is None else f"about {money(estimate.usd)}"
+    cost = "cost unknown" if estimate.usd is None else f"about {money(estimate.usd)}" if estimate.usd else "free"
     prompt = show_prompt(estimate.first_prompt) if estimate.first_prompt else ""
     return (
         f'<p class="estimate"><strong>{_many(missing, "call")}</strong> · {tokens} · {cost}.{stored}</p>'
@@ -76,7 +76,7 @@ def _progress(run: RunProgress) -> str:
     told = [f"{run.done:,} of {_many(run.total, 'call')}"]
     if run.per_second and run.seconds_left is not None:
         told += [f"{run.per_second:.1f} a second", f"{duration(run.seconds_left)} left"]
-    told.append(money(run.usd) if run.usd is not None else f"{tokens:,} tokens")
+    told.append(money(run.usd) if run.usd else f"{tokens:,} tokens")
     failed = [f"{count:,} × {KINDS.get(kind, kind)}" for kind, count in sorted(run.by_failure.items())]
     stopping = run.state == "stopping"
     notes = ["Stopping: calls in flight are waited for."] if stopping else []
