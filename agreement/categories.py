@@ -56,7 +56,8 @@ class Categories:
         """
         size = len(self.values)
         middle = (self.values[(size - 1) // 2] + self.values[size // 2]) / 2.0
-        return Categories(tuple(value - middle for value in self.values), self.tie)
+        # Rounded, so that two labels as far from the middle have the same value but for its sign.
+        return Categories(tuple(round(value - middle, 12) for value in self.values), self.tie)
 
     def weights(self, weighting: Weighting) -> FloatArray:
         """Return agreement weights: 1 on the diagonal, less the further apart two declared values are."""

@@ -51,7 +51,8 @@ def combine_orders(first: ArrayLike, second: ArrayLike, categories: Categories, 
     if rule == "mean":
         codes = np.full(one.shape, MISSING, dtype=np.int64)
         values = categories.array
-        codes[both] = nearest_code((values[one[both]] + values[two[both]]) / 2.0, categories)
+        means = (values[:, None] + values) / 2.0
+        codes[both] = nearest_code(means.reshape(-1), categories)[one[both] * values.size + two[both]]
         return Combined(codes, rule, reasons | _reasons(orders_differ=int((both & (codes < 0)).sum())))
     differ = both & (one != two)
     codes = np.where(both & ~differ, one, MISSING)

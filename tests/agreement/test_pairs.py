@@ -36,6 +36,11 @@ def close(one, two):
     assert np.asarray(one) == pytest.approx(np.asarray(two), abs=1e-9, nan_ok=True)
 
 
+@pytest.mark.parametrize("values", [(0.1, 0.2, 0.3), (1.1, 1.2, 1.3), (-0.1, 0.0, 0.1)])
+def test_values_from_the_middle_are_equal_on_both_sides(values):
+    assert Categories(values, 1).from_middle() == Categories((-0.1, 0.0, 0.1), 1)
+
+
 @given(verdicts())
 def test_kappa_is_scikit_learns(case):
     k, first, second = case
