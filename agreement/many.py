@@ -69,7 +69,8 @@ def units_of_counts(
 
 def _count_vectors(counts: IntArray) -> tuple[FloatArray, IntArray]:
     """Return the distinct rows of small whole numbers, and how often each occurs."""
-    base, low = int(np.ptp(counts)) + 1 if counts.size else 1, int(counts.min(initial=0))
+    low, high = (int(counts.min()), int(counts.max())) if counts.size else (0, 0)
+    base = high - low + 1
     if base ** counts.shape[1] > MOST_KEYS:
         return take_together(counts.astype(np.float64))
     key = np.zeros(counts.shape[0], dtype=np.int64)  # a row is one number in this base, and is counted, not sorted

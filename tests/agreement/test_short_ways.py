@@ -43,10 +43,11 @@ def test_kinds_give_the_units_that_their_rows_give() -> None:
     assert (short.n, short.shape) == (long.n, long.shape)
 
 
+@pytest.mark.parametrize("least", [0, 2])
 @pytest.mark.parametrize("most", [0, 10**6])
-def test_vectors_of_counts_are_the_same_whether_counted_or_sorted(most: int, monkeypatch) -> None:
+def test_vectors_of_counts_are_the_same_whether_counted_or_sorted(most: int, least: int, monkeypatch) -> None:
     monkeypatch.setattr(many, "MOST_KEYS", most)
-    counts = count_labels(np.random.default_rng(1).integers(-1, 4, (300, 5)), 4)
+    counts = least + count_labels(np.random.default_rng(1).integers(-1, 4, (300, 5)), 4)
     found, wanted = _count_vectors(counts), take_together(counts.astype(float))
     assert np.array_equal(found[0], wanted[0])
     assert np.array_equal(found[1], wanted[1])
