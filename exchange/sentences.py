@@ -110,10 +110,16 @@ def told(made: dict[str, Any], percent: bool = False) -> Told:
         places = 1 if len(known) > 1 and high - low < 0.01 else 0
         value, *ends = [write_percent(each, places) for each in known]
     else:
-        # So do ends on one side of 0, where an end would read as 0.
-        places = 3 if len(known) > 1 and low * high > 0 and min(abs(low), abs(high)) < 0.005 else 2
-        value, *ends = [write_decimal(each, places) for each in known]
+        value, *ends = [write_decimal(each, _places(low, high)) for each in known]
     return Told(f"{value} [{', '.join(ends)}]" if ends else value, why)
+
+
+def _places(low: float | None, high: float | None) -> int:
+    """Return two decimals, or as many as tell an interval's end beside 0 from 0; traces of rounding are 0."""
+    if low is None or high is None or low * high <= 0:
+        return 2
+    nearest = min(abs(low), abs(high))
+    return next((places for places in (2, 3, 4) if nearest >= 0.5 * 10**-places), 2)
 
 
 def _many(count: int, noun: str) -> str:

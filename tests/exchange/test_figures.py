@@ -24,3 +24,16 @@ def test_a_coefficient_has_two_decimals(value, written):
 )
 def test_a_percent_is_as_fine_as_its_interval(low, high, written):
     assert told({"value": 0.384, "low": low, "high": high}, percent=True) == written
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "written"),
+    [
+        (-0.6, 0.0, "−0.30 [−0.60, 0.00]"),
+        (-0.6, -0.002, "−0.300 [−0.600, −0.002]"),
+        (-0.6, -0.0003, "−0.3000 [−0.6000, −0.0003]"),
+        (-0.6, -1e-17, "−0.30 [−0.60, 0.00]"),
+    ],
+)
+def test_an_interval_beside_zero_does_not_read_as_if_it_held_it(low, high, written):
+    assert told({"value": -0.3, "low": low, "high": high}) == written
