@@ -99,7 +99,8 @@ def _voices(panel: Panel) -> dict[str, Voice]:
     if panel.humans:
         found["humans"] = _people(panel)
     for judge in panel.judges:
-        found[panel.ratings.raters[judge].name] = _judge(panel, judge)
+        name = panel.ratings.raters[judge].name
+        found[f"{name} (judge)" if name == "humans" else name] = _judge(panel, judge)  # that is what people are called
     return found
 
 

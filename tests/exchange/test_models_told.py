@@ -224,3 +224,10 @@ def test_scores_are_not_warned_of_for_want_of_pairs(store: Store, tmp_path: Path
     value = agree(store, "s", QUICK)
     assert value["ranking"]["why"] == "the protocol shows one response at a time"
     assert not [warning for warning in value["warnings"] if "Bradley" in warning]
+
+
+def test_a_judge_that_is_called_like_the_people_does_not_speak_for_them(store: Store, tmp_path: Path) -> None:
+    put(store, tmp_path, [item(n, [human("ana", "A++"), judged("B++", name="humans")]) for n in range(8)])
+    by = first_model(store)["by"]
+    assert by["humans"]["wb_reward"]["value"] == 1.0
+    assert by["humans (judge)"]["wb_reward"]["value"] == -1.0
