@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,6 +25,7 @@ from terminal.command import (
     AsJson,
     DatabaseUrl,
     StudyName,
+    at_work,
     clear_errors,
     created,
     opened,
@@ -222,7 +224,9 @@ def export(
     """
     from exchange.exporting import codebook, csv_lines, interchange_lines, long_rows, write_parquet
 
-    with clear_errors(), opened(database) as store:
+    # Lines that go to a terminal show by themselves that it goes on.
+    waiting = at_work("Writing the file") if out is not None else nullcontext()
+    with clear_errors(), opened(database) as store, waiting:
         store.study(study)
         if file_format == "parquet":
             if out is None:
@@ -247,7 +251,7 @@ def bundle(
     """Write everything of a study into one zip file: items, prompts, calls, verdicts, events, settings, checksums."""
     from exchange.bundle import write_bundle
 
-    with clear_errors(), opened(database) as store:
+    with clear_errors(), opened(database) as store, at_work("Writing the bundle, its numbers and its report"):
         store.study(study)
         with created(out) as file:
             sums = write_bundle(store, study, file)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from terminal.command import BY, DEFAULT_DATABASE, DatabaseUrl, clear_errors, write
+from terminal.command import BY, DEFAULT_DATABASE, DatabaseUrl, at_work, clear_errors, write
 
 
 def backup(
@@ -17,7 +17,7 @@ def backup(
     """Copy a SQLite database as it is at one moment, while people go on working."""
     from storage.backup import back_up, note_copy
 
-    with clear_errors():
+    with clear_errors(), at_work("Copying the database"):
         back_up(database, file)
         note_copy(database, BY)
     write(f"{file} is a whole copy\n")
@@ -30,6 +30,6 @@ def restore(
     """Make a database of a copy, after checking it; one that exists is never written over."""
     from storage import backup as copies
 
-    with clear_errors():
+    with clear_errors(), at_work("Checking the copy and putting it back"):
         copies.restore(file, database)
     write("the database is there again\n")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,6 +74,29 @@ def opened(database: str) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+@contextmanager
+def at_work(what: str) -> Iterator[None]:
+    """Show a person at a terminal that something goes on which takes more than a second; elsewhere write nothing."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    over = threading.Event()
+    began = time.monotonic()
+
+    def show() -> None:
+        while not over.wait(1):
+            typer.echo(f"\r{what} … {time.monotonic() - began:.0f} s", err=True, nl=False)
+        typer.echo("\r\033[K", err=True, nl=False)  # what comes next begins on an empty line
+
+    shown = threading.Thread(target=show, daemon=True)
+    shown.start()
+    try:
+        yield
+    finally:
+        over.set()
+        shown.join()
 
 
 @contextmanager

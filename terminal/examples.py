@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from terminal.command import BY, DEFAULT_DATABASE, DatabaseUrl, clear_errors, opened, write
+from terminal.command import BY, DEFAULT_DATABASE, DatabaseUrl, at_work, clear_errors, opened, write
 
 
 def demo(database: DatabaseUrl = DEFAULT_DATABASE) -> None:
@@ -14,7 +14,7 @@ def demo(database: DatabaseUrl = DEFAULT_DATABASE) -> None:
     """
     from exchange.examples import EXAMPLES, load_examples
 
-    with clear_errors(), opened(database) as store:
+    with clear_errors(), opened(database) as store, at_work("Loading the example studies"):
         added = load_examples(store, by=BY)
     for example in EXAMPLES:
         write(f"{example.name}\n")

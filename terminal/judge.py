@@ -23,6 +23,7 @@ from terminal.command import (
     StudyName,
     Temperature,
     TimeOut,
+    at_work,
     clear_errors,
     opened,
     own_weights,
@@ -89,7 +90,8 @@ def judge(
     )
     with clear_errors(), opened(database) as store:
         if dry_run:
-            estimate = estimate_run(store, wanted)
+            with at_work("Estimating"):
+                estimate = estimate_run(store, wanted)
             write(json.dumps(estimate, ensure_ascii=False, indent=1) + "\n" if as_json else told_estimate(estimate))
             return
         store.record_event("run_started", study, judge=name or model or "embedded", by=BY)
@@ -105,7 +107,7 @@ def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = D
     """Read every stored reply of a study again with the current rules, and report what changed; both are kept."""
     from exchange.judging import reread_study
 
-    with clear_errors(), opened(database) as store:
+    with clear_errors(), opened(database) as store, at_work("Reading every reply again"):
         changes = reread_study(store, study)
         store.record_event("reparsed", study, changed=len(changes), by=BY)
     if as_json:

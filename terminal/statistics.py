@@ -9,7 +9,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from terminal.command import BY, DEFAULT_DATABASE, AsJson, DatabaseUrl, StudyName, clear_errors, created, opened, write
+from terminal.command import (
+    BY,
+    DEFAULT_DATABASE,
+    AsJson,
+    DatabaseUrl,
+    StudyName,
+    at_work,
+    clear_errors,
+    created,
+    opened,
+    write,
+)
 
 Several = list[str] | None
 SINCE = "Only human verdicts given at or after this time (UTC unless it says otherwise)."
@@ -102,7 +113,7 @@ def agreement(
         chosen,
         filters,
     )
-    with clear_errors(), opened(database) as store:
+    with clear_errors(), opened(database) as store, at_work("Working the numbers out"):
         value = agree(store, study, rules)
         if html is not None:
             with created(html) as file:
@@ -160,7 +171,7 @@ def plan(
     if study is None:
         value = plan_without_pilot(wishes)
     else:
-        with clear_errors(), opened(database) as store:
+        with clear_errors(), opened(database) as store, at_work("Working the plan out"):
             value = plan_from_pilot(store, study, wishes, Options(levels, combine))
     write(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n" if as_json else tell_plan(value))
 
@@ -175,7 +186,7 @@ def verify(
     """
     from exchange.verifying import tell_check, verify_bundle
 
-    with clear_errors():
+    with clear_errors(), at_work("Making everything in the bundle again"):
         found = verify_bundle(bundle)
     write(json.dumps(found, ensure_ascii=False, indent=1) + "\n" if as_json else tell_check(found))
     if not found["ok"]:
