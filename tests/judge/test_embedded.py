@@ -43,15 +43,16 @@ SHARE = [
 ]
 
 
+# With one thread: several wait for each other busily, which beside other tests takes longer than the work.
 @pytest.fixture(scope="module")
 def model() -> Iterator[EmbeddedModel]:
-    with EmbeddedModel() as started:
+    with EmbeddedModel(threads=1) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def small_model() -> Iterator[EmbeddedModel]:
-    with EmbeddedModel(context=256) as started:
+    with EmbeddedModel(context=256, threads=1) as started:
         yield started
 
 
