@@ -29,7 +29,7 @@ PAGES = {
     "studies": ("/studies", ".study-head"),
     "playground": ("/playground", "#prompt pre"),
     "settings": ("/settings", ".endpoint"),
-    "users": ("/users", "#accounts *"),
+    "users": ("/users", "#accounts .html-container *"),
 }
 COLOURS = 224  # text on plain ground needs no more, and a picture stays under 200 kB
 
