@@ -132,7 +132,7 @@ def _facts(asked: Asked) -> list[str]:
     counts = (reply.prompt_tokens, reply.completion_tokens)
     tokens = " + ".join("?" if count is None else f"{count:,}" for count in counts)
     facts = [f"{reply.seconds:.1f} s", f'<span title="of the prompt + of the reply">{tokens} tokens</span>']
-    if asked.usd is not None:
+    if asked.usd:  # what is free needs no price
         facts.append(f"{asked.usd:.4f} USD")
     if reply.model and reply.model != asked.judge:
         facts.append(escape(reply.model))

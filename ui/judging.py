@@ -59,7 +59,7 @@ def _facts(call: LiveCall) -> str:
     told = []
     if reply.prompt_tokens is not None or reply.completion_tokens is not None:
         told.append(f"{reply.prompt_tokens or 0:,} + {reply.completion_tokens or 0:,} tokens")
-    if call.usd is not None:
+    if call.usd:  # what is free needs no price
         told.append(f"{call.usd:.6f} USD")
     if reply.seconds:
         told.append(f"{reply.seconds:.1f} s")
