@@ -24,8 +24,8 @@ MAY = {
     "admin": "Admin: also accounts and the trail",
 }
 NOBODY = (
-    "Nobody signs in here. To let people in only by name, make the first admin on the command line, "
-    "`python app.py users add NAME --role admin`; from then on everybody has to sign in."
+    "Nobody signs in here. To let people in only by name, make the first admin on the command line "
+    "with python app.py users add NAME --role admin; from then on everybody has to sign in."
 )
 
 
