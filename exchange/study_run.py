@@ -264,8 +264,10 @@ def patiently(work: Callable[[], Result]) -> Result:
 def progress_line(summary: Summary, missing: int) -> str:
     """Say in one line how a run stands: rate, time left, cost so far, replies without a verdict, failures by kind."""
     rate = summary.per_second
-    left = max(missing - summary.calls, 0) / rate if rate else 0
-    told = [f"{summary.calls} of {missing} calls", f"{rate:.1f} a second", f"about {left:.0f} s left"]
+    told = [f"{summary.calls} of {missing} calls"]
+    if summary.calls:  # before the first one has ended nobody knows how long they take
+        left = max(missing - summary.calls, 0) / rate
+        told += [f"{rate:.1f} a second", f"about {left:.0f} s left"]
     told.append(f"{summary.usd:.4f} USD" if summary.usd is not None else f"{summary.tokens} tokens")
     told += [f"{count} {status}" for status, count in sorted(summary.by_status.items()) if status in NO_VERDICT]
     told += [f"{count} {kind}" for kind, count in sorted(summary.by_failure.items())]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 
@@ -27,55 +28,64 @@ _IMPORT = re.compile(r"import\(`\./([\w-]+\.js)`\)[^_]*?__vite__mapDeps\(\[([\d,
 _COMPONENT = re.compile(r"(?:(\w+):\{)?(?:base|example|(component)):\(\)=>\w+\(\(\)=>import\(`\./([\w-]+\.js)`\)")
 
 
+@dataclass(frozen=True, slots=True)
+class Frontend:
+    """The files that Gradio's pages load: those of every page, and those of each kind of component."""
+
+    always: tuple[str, ...] = ()
+    components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def needed(self, kinds: Collection[str]) -> list[str]:
+        """Return the scripts and styles of a page with components of these kinds."""
+        wanted = sorted({DOOR_AS.get(kind, kind) for kind in kinds})
+        return list(dict.fromkeys([*self.always, *(file for kind in wanted for file in self.components.get(kind, ()))]))
+
+
 def make_heads(blocks: gr.Blocks) -> dict[str, bytes]:
     """Return what the document of each page is to say of the files that the page will need."""
     kinds: dict[str, set[str]] = {}
     for block in blocks.blocks.values():
         kinds.setdefault(block.page, {FRAME}).add(block.get_block_name())
+    frontend = read_frontend(FRONTEND)
     theme = f'<link rel="preload" as="style" href="./theme.css?v={blocks.theme_hash}">'
-    files = {page: needed_files(FRONTEND, each) for page, each in kinds.items()}
-    return {page: "".join([*map(_link, each), theme]).encode() for page, each in files.items()}
+    return {page: "".join([*map(_link, frontend.needed(each)), theme]).encode() for page, each in kinds.items()}
 
 
-def needed_files(frontend: Path, kinds: Collection[str]) -> list[str]:
-    """Return the scripts and styles of a page with components of these kinds, in the order in which it asks for them.
-
-    They are read from the scripts themselves; those of a form that is not known here are left to be asked for late.
-    """
-    entry = _ENTRY.search((frontend / "index.html").read_text("utf-8"))
+def read_frontend(folder: Path) -> Frontend:
+    """Read off the scripts themselves what they load; one of a form that is not known here is left to do so late."""
+    entry = _ENTRY.search((folder / "index.html").read_text("utf-8"))
     if entry is None:
-        return []
-    first = _imports(frontend, entry[1])
-    found = dict.fromkeys([entry[1], *(file for files in first.values() for file in files)])
-    wanted = {DOOR_AS.get(kind, kind) for kind in kinds}
+        return Frontend()
+    first = _imports(folder, entry[1])
+    always = [entry[1], *(file for files in first.values() for file in files)]
+    components: dict[str, tuple[str, ...]] = {}
     for script in first:
-        later, components = _imports(frontend, script), _components(frontend, script)
-        needed = {name for kind, name in components.items() if kind in wanted}
-        needed |= {name for name in later if name.startswith("Blocks-")}
-        found |= dict.fromkeys(file for name in sorted(needed) for file in later.get(name, ()))
-    return list(found)
+        later = _imports(folder, script)
+        always += [file for name, files in later.items() if name.startswith("Blocks-") for file in files]
+        components |= {kind: tuple(later.get(name, ())) for kind, name in _components(folder, script).items()}
+    return Frontend(tuple(always), components)
 
 
-def _imports(frontend: Path, script: str) -> dict[str, list[str]]:
+def _imports(folder: Path, script: str) -> dict[str, list[str]]:
     """Return the scripts that a script may load, each with all the files that this takes."""
-    text = _text(frontend, script)
+    text = _text(folder, script)
     listed = _LIST.search(text)
     files = _LISTED.findall(listed[1]) if listed else []
     return {name: [files[int(at)] for at in places.split(",") if at] for name, places in _IMPORT.findall(text)}
 
 
-def _components(frontend: Path, script: str) -> dict[str, str]:
+def _components(folder: Path, script: str) -> dict[str, str]:
     """Return the script of each kind of component that a script knows."""
     found, kind = {}, ""
-    for opened, is_component, name in _COMPONENT.findall(_text(frontend, script)):
+    for opened, is_component, name in _COMPONENT.findall(_text(folder, script)):
         kind = opened or kind
         if is_component:
             found[kind] = name
     return found
 
 
-def _text(frontend: Path, script: str) -> str:
-    return (frontend / "assets" / script).read_text("utf-8")
+def _text(folder: Path, script: str) -> str:
+    return (folder / "assets" / script).read_text("utf-8")
 
 
 def _link(file: str) -> str:

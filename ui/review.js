@@ -196,7 +196,8 @@ const showTexts = async () => {
     shown.sides.forEach((markup, index) => { panes[index].innerHTML = markup; });
   } else {
     sheet.sides.forEach((side, index) => {
-      if (!side.raw.trim()) panes[index].replaceChildren(made("p", blank(side.raw), { className: "muted" }));
+      // White space is shown as it came to whoever asks for the raw text.
+      if (!(view === "shown" ? side.raw.trim() : side.raw)) panes[index].replaceChildren(made("p", blank(side.raw), { className: "muted" }));
       else if (view === "shown") panes[index].innerHTML = side.shown;
       else {
         const text = made("pre", side.raw, { className: "raw" });

@@ -6,7 +6,9 @@ import pytest
 from playwright.sync_api import expect
 
 from exchange.examples import EXAMPLES, load_examples
+from judge.domain import Item, Study, Turn
 from judge.protocol import find_protocol
+from storage.imports import prepare
 
 pytestmark = pytest.mark.browser
 STUDY = EXAMPLES[0].name
@@ -134,3 +136,15 @@ def test_a_line_says_that_the_server_is_at_work_until_it_has_answered(review, vi
     expect(page.get_by_role("status").filter(has_text="Working …")).to_have_count(1)
     held[0].continue_()
     expect(page.locator("#at-work")).to_be_hidden()
+
+
+def test_a_blank_response_says_so_and_its_raw_text_is_every_character_of_it(open_page, served):
+    served.store.create_study(Study("blank", find_protocol("wildbench-pairwise").version))
+    served.store.add_prepared("blank", [prepare(Item("q", (Turn("user", "?"),), " \n\t", ""))])
+    page = open_page("/?study=blank&annotator=ana")
+    page.keyboard.press("Escape")
+    expect(page.locator(".pane .text").filter(has_text="nothing but white space")).to_have_count(1)
+    expect(page.locator(".pane .text").filter(has_text="This response is empty.")).to_have_count(1)
+    page.keyboard.press("r")
+    expect(page.locator(".pane pre.raw")).to_have_count(1)
+    assert page.locator(".pane pre.raw").evaluate("element => element.textContent") == " \n\t"

@@ -23,9 +23,11 @@ from sqlalchemy import inspect, update
 from exchange import batching
 from exchange.exporting import interchange_lines, long_rows, write_parquet
 from exchange.judging import JudgeOrder, estimate_run, reread_study, run_judge
-from judge.domain import InputError, StudyError
+from exchange.study_run import progress_line
+from judge.domain import InputError, Reply, StudyError
 from judge.protocol import load_version
-from judge.run import Limits, Prices
+from judge.render import render
+from judge.run import Limits, Prices, Summary, Task, read_call
 from storage.schema import leases
 from storage.store import Store
 
@@ -473,3 +475,13 @@ def test_a_second_ctrl_c_gives_up_what_is_in_flight_and_keeps_what_has_ended(sto
         assert [status for status, _ in given(store).values()] == ["ok"] * 3
         server.behave = lambda seen: GOOD
         assert run_judge(store, order(server), quiet)["run"] == {"ok": 10}
+
+
+def test_the_time_left_is_told_once_a_call_has_ended(protocols, item) -> None:
+    summary = Summary(Prices())
+    assert progress_line(summary, 8) == "0 of 8 calls · 0 tokens"
+    task = Task(item, "AB")
+    prompt = render(protocols["wildbench-pairwise"], item, "AB")
+    summary.count(read_call(protocols["wildbench-pairwise"], task, prompt, Reply('{"choice": "A+"}', "stop")))
+    assert "1 of 8 calls" in progress_line(summary, 8)
+    assert "s left" in progress_line(summary, 8)

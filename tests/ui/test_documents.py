@@ -7,7 +7,7 @@ import pytest
 from serving import Serving
 
 from storage.store import Store
-from ui.documents import FRONTEND, needed_files
+from ui.documents import FRONTEND, read_frontend
 
 PAGES = ("/", "/judges", "/agreement", "/studies", "/playground", "/settings", "/users")
 
@@ -21,7 +21,8 @@ def browser(tmp_path_factory):
 
 
 def test_a_page_names_the_script_of_each_kind_of_component_on_it() -> None:
-    plain, with_list = needed_files(FRONTEND, {"html"}), needed_files(FRONTEND, {"html", "dropdown"})
+    frontend = read_frontend(FRONTEND)
+    plain, with_list = frontend.needed({"html"}), frontend.needed({"html", "dropdown"})
     assert any(name.startswith("HTML-") for name in plain)
     assert set(plain) < set(with_list)
     assert all((FRONTEND / "assets" / name).is_file() for name in with_list)
@@ -29,11 +30,11 @@ def test_a_page_names_the_script_of_each_kind_of_component_on_it() -> None:
 
 def test_a_frontend_of_another_form_is_left_to_find_its_files_by_itself(tmp_path) -> None:
     (tmp_path / "index.html").write_text("<html></html>")
-    assert needed_files(tmp_path, {"html"}) == []
+    assert read_frontend(tmp_path).needed({"html"}) == []
     (tmp_path / "index.html").write_text('<script src="./assets/index-Ab1.js"></script>')
     (tmp_path / "assets").mkdir()
     (tmp_path / "assets" / "index-Ab1.js").write_text("nothing of the usual form")
-    assert needed_files(tmp_path, {"html"}) == ["index-Ab1.js"]
+    assert read_frontend(tmp_path).needed({"html"}) == ["index-Ab1.js"]
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -56,7 +57,7 @@ def test_a_document_is_packed_for_those_who_can_unpack_it(browser) -> None:
 
 
 def test_a_script_is_sent_as_it_is_on_disk_and_need_never_be_asked_for_again(browser) -> None:
-    name = needed_files(FRONTEND, {"html"})[0]
+    name = read_frontend(FRONTEND).needed({"html"})[0]
     for coding in ("gzip", "identity"):
         sent = browser.get(f"/assets/{name}", headers={"Accept-Encoding": coding})
         assert sent.content == (FRONTEND / "assets" / name).read_bytes()
