@@ -175,6 +175,8 @@ class Client:
                             shown += piece
                             yield piece
                 reply = heard.reply()
+                if rest := self._hide(heard.text)[len(shown) :]:  # what has ended can no longer become the key
+                    yield rest
             except (APIError, TimeoutError) as error:
                 course.delays = iter(()) if heard.text else course.delays
                 failure = await self._recover(error, body, course)
