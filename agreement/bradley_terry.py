@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from agreement.categories import BoolArray, FloatArray, number_clusters
+from agreement.categories import BoolArray, FloatArray, IntArray, number_clusters
 from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, Estimate, list_warnings
 from agreement.intervals import (
     Sampling,
@@ -24,7 +24,6 @@ from agreement.intervals import (
     leave_each_out,
     resample,
     units_of_rows,
-    units_of_table,
 )
 from agreement.scores import Coefficient, rank_correlation
 
@@ -136,28 +135,41 @@ def _information(theta: FloatArray, played: FloatArray, pseudo_game: float) -> F
     return np.asarray(diagonal[..., None] * np.eye(theta.shape[-1]) - weight)
 
 
-def _count_wins(games: Games, clusters: ArrayLike | None) -> Units:
-    """Return the units whose sums are win matrices: games of one kind, or clusters."""
+def _number_games(games: Games) -> tuple[FloatArray, IntArray]:
+    """Return the kinds of games as win matrices (U, M, M), and each game's kind; without a result it is -1."""
     one, two = np.asarray(games.first, dtype=np.int64), np.asarray(games.second, dtype=np.int64)
     result = np.asarray(games.result, dtype=np.float64)
-    seen = np.isfinite(result) & (one != two)
-    one, two, result, models = one[seen], two[seen], result[seen], games.models
+    seen, models = np.isfinite(result) & (one != two), games.models
+    kind = np.full(result.size, -1, dtype=np.int64)
+    results, which = np.unique(result[seen], return_inverse=True)
+    many = max(results.size, 1)
+    kinds, kind[seen] = np.unique((one[seen] * models + two[seen]) * many + which, return_inverse=True)
+    pair, which = np.divmod(kinds, many)
+    rows = np.zeros((kinds.size, models, models))
+    rows[np.arange(kinds.size), pair // models, pair % models] = results[which]
+    rows[np.arange(kinds.size), pair % models, pair // models] += 1.0 - results[which]
+    return rows, kind
+
+
+def _count_wins(games: Games, clusters: ArrayLike | None) -> Units:
+    """Return the units whose sums are win matrices: games of one kind, or clusters."""
+    rows, kind = _number_games(games)
+    seen, shape = kind >= 0, (games.models, games.models)
     n = int(seen.sum())
     if clusters is None:
-        kinds, kind = np.unique(result, return_inverse=True)
-        table = np.bincount((one * models + two) * max(kinds.size, 1) + kind, minlength=models**2 * kinds.size)
-        held = units_of_table(table)
-        cells = held.rows.argmax(axis=1) if held.rows.size else np.zeros(0, dtype=np.int64)
-        rows = np.zeros((cells.size, models, models))
-        pair, which = np.divmod(cells, max(kinds.size, 1))
-        rows[np.arange(cells.size), pair // models, pair % models] = kinds[which]
-        rows[np.arange(cells.size), pair % models, pair // models] += 1.0 - kinds[which]
-        return Units(rows.reshape(cells.size, models**2), held.counts, (models, models), n)
+        times = np.bincount(kind[seen], minlength=rows.shape[0])
+        return Units(rows.reshape(rows.shape[0], games.models**2), times, shape, n)
     owner, many = number_clusters(np.asarray(clusters)[seen])
-    size = many * models**2
-    won = np.bincount((owner * models + one) * models + two, result, size)
-    won = won + np.bincount((owner * models + two) * models + one, 1.0 - result, size)
-    return units_of_rows(won.reshape(many, models, models), n, clustered=True)
+    return units_of_rows(_sum_wins(rows, kind[seen], owner, many), n, clustered=True)
+
+
+def _sum_wins(rows: FloatArray, kind: IntArray, owner: IntArray, many: int) -> FloatArray:
+    """Return the win matrix of each of so many clusters (G, M, M) from its games' kinds."""
+    held, times = np.unique(owner * max(rows.shape[0], 1) + kind, return_counts=True)
+    cluster, which = np.divmod(held, max(rows.shape[0], 1))
+    sums = np.zeros((many, *rows.shape[1:]))
+    np.add.at(sums, cluster, rows[which] * times[:, None, None])
+    return sums
 
 
 def rank_models(
@@ -244,6 +256,28 @@ def _correlate_stack(sides: FloatArray) -> FloatArray:
     return np.where(flat, np.nan, shared / np.where(flat, 1.0, spread))
 
 
+def _count_wins_together(games: tuple[Games, Games], clusters: tuple[ArrayLike, ArrayLike]) -> Units:
+    """Return the prompts as units whose sums are two raters' win matrices."""
+    models = games[0].models
+    owner, many = number_clusters(np.concatenate([np.asarray(side) for side in clusters]))
+    halves = np.split(owner, [np.asarray(clusters[0]).size])
+    sides = [_number_games(one) for one in games]
+    if all(np.bincount(own).max(initial=0) <= 1 for own in halves):
+        # One game a prompt and rater: two games of few kinds make few kinds of prompts, whatever their number.
+        wins = [np.concatenate([rows, np.zeros((1, models, models))]) for rows, _ in sides]
+        place = np.full((2, many), -1)  # who has no game there has a matrix of zeros, which is the last one
+        for which, (own, (_, kind)) in enumerate(zip(halves, sides, strict=True)):
+            place[which, own] = kind
+        held, times = np.unique((place[0] + 1) * wins[1].shape[0] + place[1] + 1, return_counts=True)
+        one, two = np.divmod(held, wins[1].shape[0])
+        together = np.stack([wins[0][one - 1], wins[1][two - 1]], axis=1)
+        return Units(together.reshape(held.size, -1), times, together.shape[1:], int(owner.size), many)
+    sums = [
+        _sum_wins(rows, kind[kind >= 0], own[kind >= 0], many) for own, (rows, kind) in zip(halves, sides, strict=True)
+    ]
+    return units_of_rows(np.stack(sums, axis=1), int(owner.size), clustered=True)
+
+
 def correlate_rankings(
     games: tuple[Games, Games],
     coefficient: Coefficient,
@@ -256,15 +290,7 @@ def correlate_rankings(
     `clusters` names the prompt of each game of each rater; a prompt in both is drawn for both.
     """
     models = games[0].models
-    owner, many = number_clusters(np.concatenate([np.asarray(side) for side in clusters]))
-    sizes = np.asarray(clusters[0]).size
-    rows = np.zeros((many, 2, models, models))
-    for which, own in enumerate((owner[:sizes], owner[sizes:])):
-        one, two = np.asarray(games[which].first), np.asarray(games[which].second)
-        result = np.asarray(games[which].result, dtype=np.float64)
-        seen = np.isfinite(result) & (one != two)
-        np.add.at(rows[:, which], (own[seen], one[seen], two[seen]), result[seen])
-        np.add.at(rows[:, which], (own[seen], two[seen], one[seen]), 1.0 - result[seen])
+    units = _count_wins_together(games, clusters)
 
     def compute(wins: FloatArray) -> FloatArray:
         strengths = fit_strengths(wins, pseudo_game)
@@ -275,8 +301,8 @@ def correlate_rankings(
         return _correlate_stack(_rank(flat) if coefficient == "spearman" else flat).reshape(strengths.shape[:-2])
 
     why = "fewer than three models, or strengths that have no maximum"
-    units = units_of_rows(rows, int(owner.size), clustered=True)
-    return estimate(units, Statistic(compute, "percentile", why, (-1.0, 1.0)), sampling or Sampling(resamples=1000))
+    statistic = Statistic(compute, "percentile", why, (-1.0, 1.0), smooth=False)
+    return estimate(units, statistic, sampling or Sampling(resamples=1000))
 
 
 def fit_models(games: Games, why: str) -> BradleyTerry:

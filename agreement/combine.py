@@ -144,9 +144,10 @@ def take_majority_of(
 ) -> Combined:
     """Return the same from how many raters gave each item each label (N x K)."""
     rated = counts.sum(axis=1)
-    best = counts.argmax(axis=1)
-    clear = 2 * counts.max(axis=1, initial=0) > rated
-    answer = np.where(clear, best, MISSING).astype(np.int64)
+    answer = np.full(rated.size, MISSING, dtype=np.int64)
+    for code, given in enumerate(counts.T):  # at most one label has more than half
+        answer[2 * given > rated] = code
+    clear = answer != MISSING
     open_items = (rated > 0) & ~clear
     if undecided == "tie":
         if categories.tie is None:

@@ -52,7 +52,7 @@ def fit_logistic(
     owner = np.arange(n) if cluster is None else number_clusters(cluster)[0]
     groups = int(owner.max()) + 1 if n else 0
     weight: FloatArray = np.ones(n) if times is None else times.astype(np.float64)
-    if weight.sum() <= width or groups < 2 or np.linalg.matrix_rank(design) < width:
+    if weight.sum() <= width or groups < 2 or np.linalg.matrix_rank(design.T @ design, hermitian=True) < width:
         return LogisticFit(*none, groups, "too few items, or nothing varies")
     beta = np.zeros(width)
     for _ in range(STEPS):

@@ -80,5 +80,6 @@ def correlate_systems(
         )
         return found.reshape(means.shape[:-2])
 
-    made = estimate(units, Statistic(compute, "percentile", NO_VARIANCE, (-1.0, 1.0)), sampling or Sampling())
+    statistic = Statistic(compute, "percentile", NO_VARIANCE, (-1.0, 1.0), smooth=coefficient == "pearson")
+    made = estimate(units, statistic, sampling or Sampling())
     return replace(made, warnings=(*made.warnings, f"{many} systems")) if many < 10 else made

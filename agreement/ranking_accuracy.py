@@ -51,7 +51,8 @@ def measure_ranking_accuracy(
         return divide(sums[..., :-1].max(axis=-1), sums[..., -1])
 
     units = units_of_rows(rows, int(seen.sum()), clustered=True)
-    made = estimate(units, Statistic(best, "percentile", bounds=(0.0, 1.0)), sampling or Sampling())
+    statistic = Statistic(best, "percentile", bounds=(0.0, 1.0), smooth=False)
+    made = estimate(units, statistic, sampling or Sampling())
     return RankingAccuracy(made, float(gaps[int(rows.sum(axis=0)[:-1].argmax())]), pairs)
 
 

@@ -40,7 +40,7 @@ def table_of(agree: float, k: int = 5) -> np.ndarray:
 
 
 def cover_kappa(n: int, trials: int, weighting: str = "quadratic", resamples: int = 600) -> float:
-    """Return the coverage of BCa for kappa."""
+    """Return the coverage of kappa's interval."""
     shares, weights = table_of(0.5), SCALE.weights(weighting)
     statistic = Statistic(partial(pairs.cohen_kappa, weights=weights))
 
@@ -65,7 +65,7 @@ def cover_clustered_exact(clusters: int, trials: int, resamples: int = 600) -> f
 
 
 def cover_alpha(n: int, trials: int, resamples: int = 600) -> float:
-    """Return the coverage of the percentile interval for ordinal alpha, three raters, a fifth missing."""
+    """Return the coverage of ordinal alpha's interval, three raters, a fifth missing."""
 
     def codes(rng: np.random.Generator, size: int) -> np.ndarray:
         found = np.where(rng.random((size, 3)) < 0.6, rng.integers(0, 5, (size, 1)), rng.integers(0, 5, (size, 3)))
@@ -160,7 +160,7 @@ def cover_order_effect(n: int, trials: int, resamples: int = 600) -> float:
 
 
 def rows(trials: int, resamples: int) -> Iterator[tuple[str, str, float]]:
-    """Yield every kind of interval with how it is made and its coverage at 300 items (or about as many labels)."""
+    """Yield every kind of interval with how it is made and its coverage, at 300 items unless it says otherwise."""
     yield "Cohen's kappa, nominal", "BCa", cover_kappa(300, trials, "nominal", resamples)
     yield "Cohen's kappa, quadratic", "BCa", cover_kappa(300, trials, "quadratic", resamples)
     yield "Krippendorff's alpha, ordinal, a fifth missing", "percentile", cover_alpha(300, trials, resamples)
@@ -171,6 +171,8 @@ def rows(trials: int, resamples: int) -> Iterator[tuple[str, str, float]]:
     yield "order effect", "BCa", cover_order_effect(300, trials, resamples)
     yield "corrected win rate, 300 labels of 3,300", "normal", cover_corrected(300, 3000, trials)[0]
     yield "corrected win rate, about 330 labels of unequal chances", "normal", cover_weighted(3300, trials)
+    yield "Cohen's kappa, quadratic, 6,000 items", "jackknife", cover_kappa(6000, trials, "quadratic", resamples)
+    yield "Krippendorff's alpha, 6,000 items", "jackknife", cover_alpha(6000, trials, resamples)
 
 
 if __name__ == "__main__":

@@ -91,17 +91,34 @@ def test_few_clusters_take_the_jackknife():
     assert (one.low, one.why) == (None, "an interval needs at least two clusters")
 
 
-@pytest.mark.parametrize("most", [10, 1499])  # fewer than the distinct ones, and fewer than the clusters alone
-def test_very_many_distinct_units_or_clusters_take_the_jackknife_too(most, monkeypatch):
+def test_very_many_distinct_units_take_the_jackknife_too(monkeypatch):
     rng = np.random.default_rng(4)
     tables = rng.multinomial(6, np.full(9, 1 / 9) + 0.05 * (np.eye(3).reshape(-1) - 1 / 3), size=1500).reshape(-1, 3, 3)
     units = intervals.units_of_rows(tables, 9000, clustered=True)
     drawn = intervals.estimate(units, KAPPA, Sampling())
-    assert units.counts.size < 1499
-    monkeypatch.setattr(intervals, "MOST_DISTINCT", most)
+    monkeypatch.setattr(intervals, "MOST_DISTINCT", 10)
     direct = intervals.estimate(units, KAPPA, Sampling())
     assert (drawn.method, direct.method) == ("bca", "jackknife, t")
     assert (direct.low, direct.high) == pytest.approx((drawn.low, drawn.high), abs=0.002)
+
+
+@pytest.mark.parametrize("weighting", ["nominal", "quadratic"])
+def test_at_thousands_of_items_the_jackknife_gives_what_very_many_resamples_do(weighting):
+    table = np.array([[9000, 2200, 800], [1500, 11000, 2500], [600, 2400, 20_000]])
+    kappa = partial(pairs.cohen_kappa, weights=Categories((-1.0, 0.0, 1.0)).weights(weighting))
+    units = intervals.units_of_table(table)
+    made = intervals.estimate(units, Statistic(kappa), Sampling())
+    drawn = intervals.estimate(units, Statistic(kappa, smooth=False), Sampling(200_000, 3))
+    assert (made.method, drawn.method) == ("jackknife, t", "bca")
+    half = (drawn.high - drawn.low) / 2
+    assert (made.low, made.high) == pytest.approx((drawn.low, drawn.high), abs=0.02 * half)
+
+
+def test_rare_disagreements_are_resampled_however_many_items_there_are():
+    table = np.array([[14_000, 4, 0], [3, 5_000, 1], [0, 2, 1_000]])
+    made = intervals.estimate(intervals.units_of_table(table), KAPPA, Sampling())
+    assert made.method == "bca"
+    assert made.value - made.low > 1.2 * (made.high - made.value)  # a few more would cost more than a few less bring
 
 
 def test_undefined_resamples():
