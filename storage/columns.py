@@ -16,7 +16,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, Float, Integer, Select, case, cast, extract, func, literal, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Float,
+    Integer,
+    Select,
+    Text,
+    case,
+    cast,
+    extract,
+    func,
+    literal,
+    select,
+)
 
 from judge.domain import Scale
 from storage.facts import Facts, Floats, Ints, read_facts
@@ -29,10 +43,13 @@ Bools = NDArray[np.bool_]
 STATUSES = ("ok", "unreadable", "refused", "cut_off", "failed")
 ORDERS = ("AB", "BA")
 MOST_KEPT = 4  # studies; a million verdicts take about 60 MB
+MOST_NAMED = 5_000  # verdicts named in one statement
+MOST_SECONDS = 1e9  # which no verdict takes
 MOST_TOUCHED = 5_000  # items with a new verdict, beyond which reading everything takes no longer
 # Where each small part of a packed number begins, in bits: label, order, repeat, status, revealed, superseded, item.
 _ORDER, _REPEAT, _STATUS, _REVEALED, _SUPERSEDED, _ITEM = 7, 9, 10, 13, 14, 15
-_NONE = -1e300  # stands for a missing number on its way out of the database: None would make every row an object
+_NONE = -(1 << 60)  # stands for a number that is missing; lists of numbers leave out what is null
+_UNEVEN = _NONE + 1  # and for seconds that are no whole number of milliseconds, which are read by themselves
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,10 +164,29 @@ def _read_again(connection: Connection, scale: Scale, known: Rows, items: Ints, 
 
 
 def _read_rows(connection: Connection, statement: Select[Any], items: Ints) -> Rows:
-    # Number by number, straight from the driver: a million rows need no object each.
-    cursor: Any = connection.execute(statement).cursor
-    flat = np.fromiter(chain.from_iterable(cursor), np.float64)
-    return _unpack(flat.reshape(-1, 5), items)
+    """Return what `_packed` asks for. Each rater's verdicts come as lists in four texts: a row needs no object."""
+    parts = []
+    for rater, *lists in connection.execute(statement):
+        number, packed, milliseconds, time = (np.fromstring(text, np.int64, sep=",") for text in lists)
+        order = np.argsort(number)
+        whose = np.full(number.size, rater, dtype=np.int64)
+        parts.append(np.stack([whose, number[order], packed[order], milliseconds[order], time[order]]))
+    rows = _unpack(np.concatenate(parts, axis=1) if parts else np.zeros((5, 0), dtype=np.int64), items)
+    uneven = np.flatnonzero(rows.seconds == _UNEVEN / 1000)
+    if uneven.size:
+        found = _read_seconds(connection, rows.number[uneven])
+        rows.seconds[uneven] = [found[number] for number in rows.number[uneven].tolist()]
+    return rows
+
+
+def _read_seconds(connection: Connection, numbers: Ints) -> dict[int, float]:
+    """Return the seconds of some verdicts, to the last digit."""
+    found: dict[int, float] = {}
+    for first in range(0, numbers.size, MOST_NAMED):
+        some = numbers[first : first + MOST_NAMED].tolist()
+        asked = select(verdicts.c.id, verdicts.c.seconds).where(verdicts.c.id.in_(some))
+        found.update((int(row.id), float(row.seconds)) for row in connection.execute(asked))
+    return found
 
 
 def _superseded(touched: Sequence[int] | None) -> Select[Any]:
@@ -164,7 +200,7 @@ def _superseded(touched: Sequence[int] | None) -> Select[Any]:
 
 
 def _packed(scale: Scale, dialect: str, touched: Sequence[int] | None = None) -> Select[Any]:
-    """Return the query for number, rater, item with everything small, seconds and time: few columns are quicker."""
+    """Return the query for each rater's lists of numbers, items with everything small, milliseconds and times."""
     label = case({name: code + 1 for code, name in enumerate(scale.labels)}, value=verdicts.c.label, else_=0)
     order = case({name: place + 1 for place, name in enumerate(ORDERS)}, value=verdicts.c.order, else_=0)
     known = {name: place for place, name in enumerate((*STATUSES, WITHDRAWN))}
@@ -173,35 +209,50 @@ def _packed(scale: Scale, dialect: str, touched: Sequence[int] | None = None) ->
     superseded = case((verdicts.c.id.in_(_superseded(touched)), 1), else_=0)
     parts = (order, _ORDER), (again, _REPEAT), (status, _STATUS), (revealed, _REVEALED), (superseded, _SUPERSEDED)
     small = sum((part * literal(1 << at, Integer) for part, at in parts), start=label)
-    epoch = (
-        func.unixepoch(verdicts.c.created) if dialect == "sqlite" else func.floor(extract("epoch", verdicts.c.created))
-    )
-    moments = (func.coalesce(column, literal(_NONE, Float)) for column in (verdicts.c.seconds, cast(epoch, Float)))
-    return select(
-        verdicts.c.id, verdicts.c.rater_id, verdicts.c.item_id * literal(1 << _ITEM, Integer) + small, *moments
-    ).order_by(verdicts.c.rater_id, verdicts.c.id)
+    packed = verdicts.c.item_id * literal(1 << _ITEM, Integer) + small
+    sqlite = dialect == "sqlite"
+    epoch = func.unixepoch(verdicts.c.created) if sqlite else cast(func.floor(_epoch()), BigInteger)
+    time = func.coalesce(epoch, literal(_NONE, BigInteger))
+    lists = (_listed(column, sqlite) for column in (verdicts.c.id, packed, _milliseconds(sqlite), time))
+    return select(verdicts.c.rater_id, *lists).group_by(verdicts.c.rater_id).order_by(verdicts.c.rater_id)
 
 
-def _unpack(numbers: Floats, items: Ints) -> Rows:
-    number, rater, packed, seconds, time = numbers.T
-    wide = packed.astype(np.int64)
-    small = (wide & ((1 << _ITEM) - 1)).astype(np.int32)
+def _epoch() -> ColumnElement[Any]:
+    return extract("epoch", verdicts.c.created)
+
+
+def _listed(column: ColumnElement[Any], sqlite: bool) -> ColumnElement[str]:
+    return func.group_concat(column) if sqlite else func.string_agg(cast(column, Text), ",")
+
+
+def _milliseconds(sqlite: bool) -> ColumnElement[int]:
+    """Return a verdict's seconds as a whole number that gives them back to the last digit, where there is one."""
+    seconds = verdicts.c.seconds
+    # SQLite cuts a number off to a whole one, PostgreSQL rounds it and takes none that is too large.
+    whole = cast(seconds * 1000.0 + 0.5 if sqlite else func.least(seconds, MOST_SECONDS) * 1000.0, BigInteger)
+    even = whole.op("/")(literal(1000.0, Float)) == seconds
+    return case((seconds.is_(None), literal(_NONE, BigInteger)), (even, whole), else_=_UNEVEN)
+
+
+def _unpack(numbers: Ints, items: Ints) -> Rows:
+    rater, number, packed, milliseconds, time = numbers
+    small = (packed & ((1 << _ITEM) - 1)).astype(np.int32)
 
     def part(first: int, end: int) -> NDArray[np.int8]:
         return np.asarray(small >> first & ((1 << end - first) - 1), dtype=np.int8)
 
     return Rows(
-        number=number.astype(np.int64),
-        rater=rater.astype(np.int64),
-        item=_places(items, wide >> _ITEM),
+        number=number,
+        rater=rater,
+        item=_places(items, packed >> _ITEM),
         code=part(0, _ORDER) - np.int8(1),
         order=part(_ORDER, _REPEAT) - np.int8(1),
         status=part(_STATUS, _REVEALED),
         repeat=part(_REPEAT, _STATUS) == 1,
         revealed=part(_REVEALED, _SUPERSEDED) == 1,
         superseded=part(_SUPERSEDED, _ITEM) == 1,
-        seconds=np.where(seconds == _NONE, np.nan, seconds),
-        time=np.where(time == _NONE, np.nan, time),
+        seconds=np.where(milliseconds == _NONE, np.nan, milliseconds / 1000.0),
+        time=np.where(time == _NONE, np.nan, time.astype(np.float64)),
     )
 
 

@@ -89,6 +89,19 @@ def collected(store) -> Store:
     return store
 
 
+def test_seconds_come_back_to_the_last_digit(store) -> None:
+    store.create_study(Study("s", PREFERENCE))
+    rng = np.random.default_rng(0)
+    odd = [0.0, 0.0005, 0.1, 1 / 3, 2.675, 31.5, 1234.5678, 1e-9, 0.1 + 0.2, 999_999_999.9995, 1e9, 3e15, 1e300]
+    seconds = [*odd, *rng.random(20) * 90, *np.round(rng.random(20) * 90, 3)]
+    given = [
+        prepare(Item(f"q{n}", (Turn("user", "Q"),), "x", "y"), [GivenVerdict("ana", "human", "A", seconds=float(one))])
+        for n, one in enumerate(seconds)
+    ]
+    store.add_prepared("s", given)
+    assert store.ratings("s").seconds.tolist() == seconds
+
+
 def test_every_column_is_what_was_imported(collected) -> None:
     found = collected.ratings("s")
     assert [(one.name, one.kind) for one in found.raters] == [("ana", "human"), ("ben", "human"), ("gpt", "judge")]
