@@ -18,6 +18,7 @@ from exchange.charts import (
     strength_chart,
 )
 from exchange.figures import write_percent
+from exchange.glossary import words_in
 from exchange.grid import Table, add_notes, as_latex, as_markdown
 from exchange.panel import SELECTIONS
 from exchange.tables import list_tables
@@ -82,6 +83,7 @@ def _sections(value: dict[str, Any]) -> Iterator[str]:
     yield "<h2>Numbers</h2>"
     for table in tables:
         yield _table(table)
+    yield _words(tables)
     yield _methods(value)
     yield '<h2 class="copies">Tables to copy</h2>'
     for name, write in (("Markdown", as_markdown), ("LaTeX", as_latex)):
@@ -93,8 +95,9 @@ def list_charts(value: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
     """Return every chart that there are numbers for: sections, each a list of (name, SVG)."""
     judges, found = value["judges"], {"Flow": [("flow", flow_chart(value["flow"]))]}
     pairwise = value["kind"] == "pairwise"
-    if judges:
+    if any(judge["leave_one_out"]["value"] is not None for judge in judges):
         found["The human ceiling"] = [("ceiling", ceiling_chart(judges))]
+    if judges:
         tables = [judge for judge in judges if judge["vs_consensus"]["n"]]
         found["Confusion with the people's consensus"] = [
             (
@@ -105,10 +108,10 @@ def list_charts(value: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
             )
             for at, judge in enumerate(tables)
         ]
-    if pairwise and value["raters"]:
+    if pairwise and any(rater["position"]["first_position_rate"]["value"] is not None for rater in value["raters"]):
         found["Position"] = [("position", position_chart(value["raters"]))]
     if judges:
-        if pairwise:
+        if pairwise and any(judge["length"]["judge"]["value"] is not None for judge in judges):
             found["Length"] = [("length", length_chart(judges))]
         if any(point["winning_rate"] is not None for judge in judges for point in judge["alt_test"]["curve"]):
             found["May the judge stand in for a person?"] = [("alt-test", curve_chart(judges))]
@@ -130,6 +133,12 @@ def _table(table: Table) -> str:
     below = f"<figcaption>{'<br>'.join(map(escape, notes))}</figcaption>" if notes else ""
     head = row(table.head, "th")
     return f"{caption}<figure><table><thead>{head}</thead><tbody>{body}</tbody></table>{below}</figure>"
+
+
+def _words(tables: list[Table]) -> str:
+    """Return what the words of the tables mean."""
+    listed = "".join(f"<dt>{escape(word)}</dt><dd>{escape(meant)}.</dd>" for word, meant in words_in(tables).items())
+    return f"<h2>Words</h2><dl>{listed}</dl>" if listed else ""
 
 
 def _methods(value: dict[str, Any]) -> str:

@@ -8,11 +8,14 @@ const go = (change) => {
   window.location.assign(here(words));
 };
 const all = (selector) => [...element.querySelectorAll(selector)];
-const dress = () => {
+const completeLinks = () => {
   for (const link of all("[data-path]")) {
     const { study, item } = link.dataset;
     link.href = accord.address(link.dataset.path, { study, item });
   }
+};
+const dress = () => {
+  completeLinks();
   accord.tellTimes(element, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
   for (const link of all("[data-view]")) {
     const words = new URLSearchParams(search());
@@ -69,14 +72,22 @@ const save = (name, blob) => {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 };
-// A chart by itself: the colours that the page's stylesheet gave it are written into it.
+// A chart by itself, on the page's ground and with room around it: the colours that the page's stylesheet gave it are
+// written into it, so that a dark one can be read on white paper as well.
+const MARGIN = 16;
 const copyChart = (figure) => {
   const chart = [...figure.querySelectorAll("svg.chart")].find((each) => each.getClientRects().length);
   const style = getComputedStyle(chart);
   const copy = chart.cloneNode(true);
-  const [, , width, height] = chart.getAttribute("viewBox").split(" ").map(Number);
+  const [width, height] = chart.getAttribute("viewBox").split(" ").slice(2).map((side) => Number(side) + 2 * MARGIN);
+  copy.setAttribute("viewBox", `${-MARGIN} ${-MARGIN} ${width} ${height}`);
+  const ground = document.createElementNS(copy.namespaceURI, "rect");
+  const { backgroundColor: fill } = getComputedStyle(document.body);
+  for (const [name, value] of Object.entries({ x: -MARGIN, y: -MARGIN, width, height, fill })) ground.setAttribute(name, value);
+  copy.querySelector("desc").after(ground);
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
+  copy.style.maxWidth = copy.style.width = "";
   copy.style.color = style.color;
   copy.style.fontFamily = "IBM Plex Sans, system-ui, sans-serif";
   for (const side of ["--side-a", "--side-b"]) copy.style.setProperty(side, style.getPropertyValue(side));
@@ -87,20 +98,29 @@ const drawChart = async ({ text, width, height }) => {
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
   await image.decode();
   const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
-  const pen = canvas.getContext("2d");
-  pen.fillStyle = getComputedStyle(document.body).backgroundColor;
-  pen.fillRect(0, 0, canvas.width, canvas.height);
-  pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 };
 // A spreadsheet would run a cell that begins like a formula.
 const FORMULA = /^[\s\p{C}]*[=+\-@\uff1d\uff0b\uff0d\uff20]/u;
 const quote = (text) => `"${(FORMULA.test(text) && isNaN(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
-const writeTable = (table) => [...table.rows].map((row) => [...row.cells].map((each) => {
+const writeCell = (each) => {
   const shown = each.cloneNode(true);
   shown.querySelectorAll(".unseen").forEach((part) => part.remove());
   return quote(each.dataset.value || shown.textContent.trim());
-}).join(",")).join("\r\n");
+};
+// Where numbers have intervals, their ends are columns of their own.
+const writeTable = (table) => {
+  const [head, ...rows] = [...table.rows].map((row) => [...row.cells]);
+  const ends = head.map((_, place) => (rows.some((row) => row[place].dataset.low) ? ["low", "high"] : []));
+  const name = (each) => each.textContent.trim();
+  return [
+    head.flatMap((each, place) => [name(each), ...ends[place].map((end) => `${name(each)} ${end}`)]).map(quote),
+    ...rows.map((row) => row.flatMap((each, place) => [
+      writeCell(each), ...ends[place].map((end) => quote(each.dataset[end] ?? "")),
+    ])),
+  ].map((cells) => cells.join(",")).join("\r\n");
+};
 const take = async ({ dataset }, figure) => {
   const name = `${dataset.name}.${dataset.take}`;
   if (dataset.take === "csv") save(name, new Blob([writeTable(figure.querySelector("table"))], { type: "text/csv" }));
@@ -117,7 +137,7 @@ const listItems = async (cell) => {
   try {
     const told = await accord.call("agreement_cell", search(), frame.dataset.judge, Number(row), Number(column));
     place.innerHTML = told.shown ?? `<p role="alert">${told.problem}</p>`;
-    dress();
+    completeLinks();
     place.scrollIntoView({ block: "nearest" });
   } catch {
     place.textContent = "The server did not answer. Press the cell again.";

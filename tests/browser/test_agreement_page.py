@@ -1,5 +1,6 @@
 """The agreement page as a researcher meets it."""
 
+import csv
 import json
 from pathlib import Path
 from urllib.error import HTTPError
@@ -136,6 +137,13 @@ def test_charts_and_files_can_be_taken_away(open_page, study):
     assert b"people with each other" in made["SVG"]
     assert made["PNG"].startswith(b"\x89PNG")
     assert len(made["CSV"].splitlines()) == 6
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert f'fill="{ground}"'.encode() in made["SVG"]  # else a dark chart is white on white paper
+    with page.expect_download() as waited:
+        page.get_by_role("button", name="Download CSV: judges").click()
+    head, first, *_ = csv.reader(Path(waited.value.path()).read_text("utf-8").splitlines())
+    row = dict(zip(head, first, strict=True))
+    assert float(row["Kappa low"]) < float(row["Kappa"]) < float(row["Kappa high"])
     with page.expect_download() as waited:
         page.get_by_role("button", name="HTML report").click()
     assert waited.value.suggested_filename == "agreeing-agreement.html"
@@ -152,6 +160,10 @@ def test_judges_are_sorted_compared_and_picked(open_page, served, study):
     expect(page.locator(".compare [role=status]")).to_contain_text("llama-y minus gpt-x, on the same 30 items")
     page.get_by_label("Second judge").select_option("gpt-x")
     expect(page.locator(".compare [role=status]")).to_contain_text("Choose two different judges.")
+    page.get_by_label("First judge").select_option("llama-y")
+    page.locator("#card-confusion .broad .cell").first.click()
+    expect(page.locator(".cell-items h4").first).to_be_visible()
+    expect(page.get_by_label("Second judge")).to_have_value("0")  # what was chosen stays
     page.get_by_label("Judge in the cards below").select_option("llama-y")
     expect(page.locator("#card-confusion [data-judge='llama-y']")).to_be_visible()
     expect(page.locator("#card-confusion [data-judge='gpt-x']")).to_be_hidden()
