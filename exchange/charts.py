@@ -126,13 +126,13 @@ def _arrange(lines: Sequence[Line], ends: tuple[float, float], frame: Frame) -> 
     noted = [line for line in lines if line.note and line.number != "–"]
     if not frame.stacked:
         left = 20 + width_of([line.name for line in lines], frame.name)
-        right -= width_of([line.beside for line in lines], frame.beside)
+        right -= width_of([line.beside for line in lines], frame.beside) + (12 if noted else 0)
     (low, high), numbers = ends, right + AXIS_ROOM
     return Place(
         left - 12,
         lambda value: left + (right - left) * (value - low) / (high - low),
         numbers,
-        numbers + width_of([f"{line.number} " for line in noted], frame.beside),
+        numbers + width_of([line.number for line in noted], frame.beside) + 12,
     )
 
 
@@ -321,7 +321,7 @@ def _dash(at: int) -> str:
 def _legend(names: Sequence[str], corner: tuple[float, float], frame: Frame) -> str:
     """Return the names of the judges whose lines are drawn, each behind a piece of its line."""
     (x, y), parts = corner, []
-    for at, name in enumerate(shorten_names(names, 34 if frame.stacked else 25)):
+    for at, name in enumerate(shorten_names(names, 34 if frame.stacked else 22)):
         middle = y + 20 * at
         parts.append(draw_line(x, middle, x + 32, middle, f"stroke-width:2;stroke-dasharray:{_dash(at)}"))
         parts.append(draw_text(x + 40, middle + 5, f"{_MARKS['judge']}{name}"))

@@ -9,7 +9,9 @@ from itertools import takewhile
 
 ROW, TALL_ROW = 30, 50
 HEADING = 28
-LETTER = 7.1  # the mean width of a letter of 14 px, a little on the safe side
+# The width of letters of 14 px in a broad font: the report and a chart that was taken away do not bring ours along.
+LETTER, SLIM, BROAD = 8.6, 5.2, 12.5
+SLIM_ONES, BROAD_ONES = frozenset(" .,:;'|!()[]ijlt"), frozenset("%−@mwMW…●◆")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,11 @@ PHONE = Frame(330, 26, 26, stacked=True)
 
 def width_of(texts: Sequence[str], most: int) -> float:
     """Return the room that texts take, none of them longer than this many characters."""
-    return LETTER * min(max(map(len, texts), default=0), most)
+
+    def one(text: str) -> float:
+        return sum(SLIM if sign in SLIM_ONES else BROAD if sign in BROAD_ONES else LETTER for sign in text[:most])
+
+    return max(map(one, texts), default=0.0)
 
 
 def shorten(text: str, limit: int) -> str:
@@ -74,7 +80,7 @@ def draw_text(  # noqa: PLR0913 (what a text in a chart has)
 def draw_chart(title: str, described: str, height: float, inside: str, width: float) -> str:
     """Return a chart under its title, with what it says for those who do not see it."""
     whole = height + HEADING
-    shown = escape(shorten(title, int(width // 8)))
+    shown = escape(shorten(title, int(width // 9.2)))
     heading = f'<text x="0" y="16" style="font-size:14px;font-weight:700;fill:currentColor">{shown}</text>'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" viewBox="0 0 {width:.0f} {whole:.0f}" '

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html import escape
 from typing import Any
@@ -29,7 +30,8 @@ STYLE = """
   :root { --side-a: #7db0ff; --side-b: #f2a65a; --muted: #9aa5b4; --line: #3a4350; }
   body { background: #14181d; color: #e6e9ed; }
 }
-body { font: 16px/1.55 "IBM Plex Sans", system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.55 "IBM Plex Sans", system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+  overflow-wrap: anywhere; }
 h1 { font-size: 1.1rem; color: var(--muted); font-weight: 400; }
 .sentence { font-size: 1.5rem; line-height: 1.35; margin: .5rem 0 1.5rem; }
 h2 { font-size: 1.1rem; margin-top: 2.5rem; }
@@ -40,8 +42,10 @@ th, td { text-align: left; padding: .25rem .75rem .25rem 0; border-bottom: 1px s
 pre { font: 12px/1.4 "IBM Plex Mono", monospace; overflow-x: auto; border: 1px solid var(--line); border-radius: 8px;
   padding: .75rem; }
 dt { font-weight: 700; } dd { margin: 0 0 .5rem; overflow-wrap: anywhere; }
+.words { columns: 18rem; column-gap: 2rem; font-size: .85rem; }
+.words div { break-inside: avoid; }
 figcaption { font-size: .75rem; color: var(--muted); margin-top: .25rem; }
-@media (max-width: 700px) { th, td { white-space: normal; vertical-align: top; } }
+@media (max-width: 700px) { th, td { white-space: normal; overflow-wrap: break-word; vertical-align: top; } }
 @media print {
   :root { color-scheme: light; --side-a: #2f6fd6; --side-b: #b35a00; --muted: #444; --line: #bbb; }
   @page { margin: 15mm; }
@@ -59,6 +63,8 @@ figcaption { font-size: .75rem; color: var(--muted); margin-top: .25rem; }
   svg.chart { max-height: 16cm; }
 }
 """
+LONG_WORD = 20
+PLACES = re.compile(r"[^\w\s]+|\w{16}(?=\w)|_+")
 
 
 def write_report(value: dict[str, Any]) -> str:
@@ -125,7 +131,7 @@ def list_charts(value: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
 
 def _table(table: Table) -> str:
     def row(cells: list[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+        return "<tr>" + "".join(f"<{tag}>{_breakable(cell)}</{tag}>" for cell in cells) + "</tr>"
 
     noted, notes = add_notes(table)
     body = "".join(row(cells, "td") for cells in noted.rows)
@@ -135,10 +141,18 @@ def _table(table: Table) -> str:
     return f"{caption}<figure><table><thead>{head}</thead><tbody>{body}</tbody></table>{below}</figure>"
 
 
+def _breakable(text: str) -> str:
+    """Return a cell's text with places to break in names that have none, so that no column is wider than the paper."""
+    words = (PLACES.sub(r"\g<0>\n", word) if len(word) > LONG_WORD else word for word in text.split(" "))
+    return escape(" ".join(words)).replace("\n", "<wbr>")
+
+
 def _words(tables: list[Table]) -> str:
     """Return what the words of the tables mean."""
-    listed = "".join(f"<dt>{escape(word)}</dt><dd>{escape(meant)}.</dd>" for word, meant in words_in(tables).items())
-    return f"<h2>Words</h2><dl>{listed}</dl>" if listed else ""
+    listed = "".join(
+        f"<div><dt>{escape(word)}</dt><dd>{escape(meant)}.</dd></div>" for word, meant in words_in(tables).items()
+    )
+    return f'<h2>Words</h2><dl class="words">{listed}</dl>' if listed else ""
 
 
 def _methods(value: dict[str, Any]) -> str:

@@ -19,8 +19,7 @@ const dress = () => {
   accord.tellTimes(element, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
   for (const link of all("[data-view]")) {
     const words = new URLSearchParams(search());
-    words.delete("start");
-    words.delete("view");
+    ["start", "view", "cell"].forEach((name) => words.delete(name));
     if (link.dataset.view) words.set("view", link.dataset.view);
     link.href = here(words);
   }
@@ -38,6 +37,23 @@ const dress = () => {
     second.value = "1";
     compare();
   }
+  comeBack();
+};
+// Whoever went to an item and comes back finds the page as it was left: at its place, with the cell that was pressed.
+const LEFT_AT = "accord:agreement-left-at";
+let returning = performance.getEntriesByType("navigation")[0]?.type === "back_forward";
+window.addEventListener("pagehide", () => sessionStorage.setItem(LEFT_AT, `${window.scrollY} ${search()}`));
+const comeBack = () => {
+  if (!element.querySelector(".agreement-head")) return; // the page is not there yet
+  const { cell, judge } = accord.asked();
+  const [row, column] = (cell ?? "").split("-");
+  const frame = cell && all("[data-judge]").find((each) => each.dataset.judge === judge);
+  const pressed = frame && [...frame.querySelectorAll(`.cell[data-row="${Number(row)}"][data-column="${Number(column)}"]`)]
+    .find((each) => each.getClientRects().length);
+  if (pressed) listItems(pressed, !returning);
+  const [top, ...left] = (sessionStorage.getItem(LEFT_AT) ?? "").split(" ");
+  if (returning && left.join(" ") === search()) window.scrollTo(0, Number(top));
+  returning = false;
 };
 const compare = () => {
   const pair = all("[data-compare]").map((choice) => Number(choice.value)).sort((a, b) => a - b);
@@ -48,6 +64,7 @@ const pick = (choice) => {
   for (const part of all("[data-of]")) part.hidden = part.dataset.of !== choice.value;
   const words = new URLSearchParams(search());
   words.set("judge", choice.selectedOptions[0].textContent);
+  words.delete("cell");
   history.replaceState(history.state, "", here(words));
 };
 // Sorts by what the cells hold; what is undefined stays last either way.
@@ -75,6 +92,11 @@ const save = (name, blob) => {
 // A chart by itself, on the page's ground and with room around it: the colours that the page's stylesheet gave it are
 // written into it, so that a dark one can be read on white paper as well.
 const MARGIN = 16;
+const groundOf = (part) => {
+  const { backgroundColor } = getComputedStyle(part);
+  const clear = backgroundColor === "transparent" || backgroundColor.endsWith(", 0)");
+  return clear && part.parentElement ? groundOf(part.parentElement) : backgroundColor;
+};
 const copyChart = (figure) => {
   const chart = [...figure.querySelectorAll("svg.chart")].find((each) => each.getClientRects().length);
   const style = getComputedStyle(chart);
@@ -82,7 +104,7 @@ const copyChart = (figure) => {
   const [width, height] = chart.getAttribute("viewBox").split(" ").slice(2).map((side) => Number(side) + 2 * MARGIN);
   copy.setAttribute("viewBox", `${-MARGIN} ${-MARGIN} ${width} ${height}`);
   const ground = document.createElementNS(copy.namespaceURI, "rect");
-  const { backgroundColor: fill } = getComputedStyle(document.body);
+  const fill = groundOf(chart);
   for (const [name, value] of Object.entries({ x: -MARGIN, y: -MARGIN, width, height, fill })) ground.setAttribute(name, value);
   copy.querySelector("desc").after(ground);
   copy.setAttribute("width", width);
@@ -127,18 +149,22 @@ const take = async ({ dataset }, figure) => {
   else if (dataset.take === "svg") save(name, new Blob([copyChart(figure).text], { type: "image/svg+xml" }));
   else save(name, await drawChart(copyChart(figure)));
 };
-const listItems = async (cell) => {
+const listItems = async (cell, comes = true) => {
   const frame = cell.closest("[data-judge]");
   const place = frame.querySelector(".cell-items");
   frame.querySelectorAll(".cell[aria-pressed]").forEach((other) => other.removeAttribute("aria-pressed"));
   cell.setAttribute("aria-pressed", "true");
   place.textContent = "Looking …";
   const { row, column } = cell.dataset;
+  const words = new URLSearchParams(search());
+  words.set("judge", frame.dataset.judge);
+  words.set("cell", `${row}-${column}`);
+  history.replaceState(history.state, "", here(words));
   try {
     const told = await accord.call("agreement_cell", search(), frame.dataset.judge, Number(row), Number(column));
     place.innerHTML = told.shown ?? `<p role="alert">${told.problem}</p>`;
     completeLinks();
-    place.scrollIntoView({ block: "nearest" });
+    if (comes) place.scrollIntoView({ block: "nearest" });
   } catch {
     place.textContent = "The server did not answer. Press the cell again.";
   }
@@ -189,7 +215,10 @@ const pressed = (target) => {
   else if (dataset.cause) keepCause(button);
   else if (dataset.refresh !== undefined) window.location.reload();
   else if (dataset.start !== undefined) go((words) => words.set("start", dataset.start));
-  else if (dataset.clear !== undefined) {
+  else if (dataset.clear === "filters") {
+    const filters = ["tag", "model", "annotators", "since", "until", "part", "start", "cell"];
+    go((words) => filters.forEach((name) => words.delete(name)));
+  } else if (dataset.clear !== undefined) {
     const { study, view, judge } = accord.asked();
     window.location.assign(accord.address("/agreement", { study, view, judge }));
   }
@@ -218,6 +247,7 @@ element.addEventListener("submit", (event) => {
   const form = event.target;
   go((words) => {
     words.delete("start");
+    words.delete("cell");
     for (const control of form.elements) if (control.name) words.delete(control.name);
     for (const [name, value] of new FormData(form)) {
       const control = form.elements[name];

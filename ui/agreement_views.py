@@ -90,6 +90,8 @@ def _sections(value: Value, chosen: str) -> Iterator[str]:
             yield _comparison(value)
     elif value["raters"]:
         yield show_hint("No judge has given a verdict yet: start one on the Judges page.")
+    elif value["options"]["filters"]:
+        yield show_hint("Numbers appear when the filters leave items with verdicts: clear or change some of them.")
     else:
         yield show_hint(
             "Numbers appear with the first verdicts: people give them on Review, judges on the Judges page."
@@ -155,6 +157,8 @@ def _comparison(value: Value) -> str:
 
 
 def _difference(pair: Value) -> str:
+    if not pair["n"]:
+        return "There is nothing to compare: no item has both judges and a consensus of people."
     p = pair["mcnemar_p"]
     chance = show_dash("no item tells the two apart") if p is None else "&lt; 0.001" if p < 0.001 else f"{p:.3f}"
     apart = f"<bdi>{escape(pair['b'])}</bdi> minus <bdi>{escape(pair['a'])}</bdi>"

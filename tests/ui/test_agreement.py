@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 
 import gradio as gr
 import pytest
@@ -172,6 +173,17 @@ def test_filters_choose_the_numbers_that_the_command_gives(page):
     made = json.loads(page.make_file(f"?study=s&{QUICK}&tag=t1&annotators=ana", "json", ANA)["text"])
     assert made == json.loads(json.dumps(value))
     assert value["sentence"].split(" (")[0] in re.sub(r"<[^>]*>", "", shown)
+
+
+def test_filters_that_are_set_are_told_and_so_is_that_they_leave_nothing(page):
+    shown = unescape(page.show(at(f"study=s&{QUICK}&tag=t1&since=2020-01-01")))
+    assert "Only items with the tag <bdi>t1</bdi>; people's verdicts since <bdi>2020-01-01</bdi>." in shown
+    assert "Clear filters" not in page.show(at(f"study=s&{QUICK}"))
+    assert "The filters leave 0 items and no verdict." in page.show(at(f"study=s&{QUICK}&tag=t1&model=nonesuch"))
+    told = unescape(page.show(at(f"study=s&{QUICK}&until=2020-01-01")))
+    assert "j gave verdicts on 24 items, but the filters leave no person's verdict." in told
+    part = page.show(at(f"study=s&{QUICK}&view=disagreements&until=2020-01-01"))
+    assert "There is no disagreement to show" in part
 
 
 def test_where_every_number_of_a_chart_is_missing_the_reason_stands_instead(put):
