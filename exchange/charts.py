@@ -7,46 +7,31 @@ still has its colours when it is saved. Every chart carries a title and a descri
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal
 
-from exchange.figures import write_percent
+from exchange.drawing import (
+    NARROW,
+    WIDE,
+    Frame,
+    draw_chart,
+    draw_line,
+    draw_text,
+    shorten_names,
+    width_of,
+)
+from exchange.figures import write_percent, write_ranks
 from exchange.sentences import NAMES, told
 
 SIDE_A = "var(--side-a,#2f6fd6)"
 SIDE_B = "var(--side-b,#b35a00)"
-ROW, TALL_ROW = 30, 50
 TOP, BOTTOM = 6, 34
-HEADING = 28
+AXIS_ROOM = 20  # on either side of an axis: its last number stands half outside
 SQUAT = 0.62  # of a cell's width is its height
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """The width of a chart, the room for names and for what stands beside, and how many characters fit in each.
-
-    In a stacked chart names and numbers stand above what they speak of, not beside it.
-    """
-
-    width: int = 960
-    left: int = 200
-    right: int = 390
-    name: int = 24
-    beside: int = 50
-    stacked: bool = False
-
-    @property
-    def row(self) -> int:
-        """Return the height of a line."""
-        return TALL_ROW if self.stacked else ROW
-
-
-WIDE = Frame()
-NARROW = Frame(620, 182, 206, 24, 29)  # for a card that shares its row
-PHONE = Frame(330, 12, 12, 26, 20, stacked=True)
+DASHES = ("none", "6 4", "2 3", "8 3 2 3", "12 4", "1 6")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +44,30 @@ class Row:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line as it is written: its name, its number, and what stands behind that."""
+
+    name: str
+    number: str
+    note: str
+
+    @property
+    def beside(self) -> str:
+        """Return the number and what stands behind it."""
+        return f"{self.number} {self.note}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where things stand across a chart: where names end, a value is, numbers begin, and the notes behind them."""
+
+    names: float
+    x: Callable[[float], float]
+    numbers: float
+    notes: float
+
+
 def interval_chart(
     title: str,
     rows: Sequence[Row],
@@ -68,27 +77,25 @@ def interval_chart(
     frame: Frame = WIDE,
 ) -> str:
     """Return points with intervals on one axis, a dashed line at the reference; what is undefined is a dash."""
-    low, high = _domain(rows, reference)
+    ends = _domain(rows, reference)
     height = TOP + frame.row * len(rows) + BOTTOM
-    across = frame.width - frame.left - frame.right
-
-    def x(value: float) -> float:
-        return frame.left + across * (value - low) / (high - low)
-
-    parts = [_axis((low, high), height, x, percent)]
-    if reference is not None and low <= reference <= high:
+    lines = _write_lines(rows, frame, percent=percent)
+    place = _arrange(lines, ends, frame)
+    parts = [_axis(ends, height, place.x, percent)]
+    if reference is not None and ends[0] <= reference <= ends[1]:
         # Beside each point alone where numbers stand between the lines: it would run through them.
-        middles = [TOP + frame.row * (place + 0.5) + 10 for place in range(len(rows))] if frame.stacked else []
-        ends = [(middle - 10, middle + 10) for middle in middles] or [(TOP, height - BOTTOM)]
-        parts += [_line(x(reference), top, x(reference), end, "stroke-dasharray:4 4;opacity:.6") for top, end in ends]
+        middles = [TOP + frame.row * (at + 0.5) + 10 for at in range(len(rows))] if frame.stacked else []
+        spans = [(middle - 10, middle + 10) for middle in middles] or [(TOP, height - BOTTOM)]
+        at = place.x(reference)
+        parts += [draw_line(at, top, at, end, "stroke-dasharray:4 4;opacity:.6") for top, end in spans]
     described = []
-    for place, row in enumerate(rows):
-        y = TOP + frame.row * (place + 0.5)
-        shown = told(dict(row.estimate), percent=percent)
+    for at, (row, line) in enumerate(zip(rows, lines, strict=True)):
         why = row.estimate.get("why") or ""
-        described.append(f"{row.name}: {shown}{f' ({why})' if row.estimate['value'] is None else ''}")
-        parts.append(_row(row, (x, y), (shown, why), frame))
-    return _svg(title, "; ".join(described), height, "".join(parts), frame)
+        described.append(f"{row.name}: {line.number}{f' ({why})' if row.estimate['value'] is None else ''}")
+        tip = escape(f"{row.name}: {line.number}{f' ({why})' if why else ''}, n = {row.estimate.get('n', 0):,}")
+        drawn = _row(row, line, (TOP + frame.row * (at + 0.5), place), frame)
+        parts.append(f"<g><title>{tip}</title>{drawn}</g>")
+    return draw_chart(title, "; ".join(described), height, "".join(parts), frame.width)
 
 
 def _domain(rows: Sequence[Row], reference: float | None) -> tuple[float, float]:
@@ -99,31 +106,52 @@ def _domain(rows: Sequence[Row], reference: float | None) -> tuple[float, float]
     return low - room, high + room
 
 
-def _row(row: Row, place: tuple[Any, float], told_as: tuple[str, str], frame: Frame) -> str:
-    made, (x, y), (shown, why) = row.estimate, place, told_as
-    name = f"{_MARKS[row.kind]}{row.name}"
-    above, y = y - 6, y + 10 if frame.stacked else y  # where the texts of a stacked line stand
-    if frame.stacked:
-        parts = [_text(0, above, name, "start", limit=frame.name, small=True)]
-    else:
-        parts = [_text(frame.left - 12, y + 5, name, "end", limit=frame.name)]
-    tip = escape(f"{row.name}: {shown}{f' ({why})' if why else ''}, n = {made.get('n', 0)}")
+def _write_lines(rows: Sequence[Row], frame: Frame, *, percent: bool) -> list[Line]:
+    names = shorten_names([row.name for row in rows], frame.name - 2)
+    lines = []
+    for row, short in zip(rows, names, strict=True):
+        name = f"{_MARKS[row.kind]}{short}"
+        undefined = row.estimate["value"] is None
+        note = row.estimate.get("why") or "" if undefined else row.note
+        line = Line(name, told(dict(row.estimate), percent=percent), note)
+        room = frame.beside + (frame.name - len(name) if frame.stacked else 0)
+        # Half a reason says less than none; the whole is in the tip.
+        lines.append(line if len(line.beside) <= room else Line(name, line.number, ""))
+    return lines
+
+
+def _arrange(lines: Sequence[Line], ends: tuple[float, float], frame: Frame) -> Place:
+    """Return where things stand: names and numbers take the room they need, the axis has the rest."""
+    left, right = float(AXIS_ROOM), float(frame.width - AXIS_ROOM)
+    noted = [line for line in lines if line.note and line.number != "–"]
+    if not frame.stacked:
+        left = 20 + width_of([line.name for line in lines], frame.name)
+        right -= width_of([line.beside for line in lines], frame.beside) + (12 if noted else 0)
+    (low, high), numbers = ends, right + AXIS_ROOM
+    return Place(
+        left - 12,
+        lambda value: left + (right - left) * (value - low) / (high - low),
+        numbers,
+        numbers + width_of([line.number for line in noted], frame.beside) + 12,
+    )
+
+
+def _row(row: Row, line: Line, where: tuple[float, Place], frame: Frame) -> str:
+    made, (y, place) = row.estimate, where
+    middle = y + 10 if frame.stacked else y
+    parts = []
+    if made["low"] is not None and made["high"] is not None:
+        parts.append(draw_line(place.x(made["low"]), middle, place.x(made["high"]), middle, "stroke-width:2"))
     if made["value"] is not None:
-        inner = ""
-        if made["low"] is not None and made["high"] is not None:
-            inner += _line(x(made["low"]), y, x(made["high"]), y, "stroke-width:2")
-        inner += _point(row.kind, x(made["value"]), y)
-        parts.append(f"<g><title>{tip}</title>{inner}</g>")
-    beside = f"{shown} {row.note or (why if made['value'] is None else '')}"
-    if made["value"] is None and len(beside) > frame.beside:
-        beside = shown  # half a reason says less than none; the whole is in the tip
+        parts.append(_point(row.kind, place.x(made["value"]), middle))
     if frame.stacked:
-        text = _text(
-            frame.width, above, shown if made["value"] is not None else beside, "end", limit=frame.beside, small=True
-        )
+        parts.append(draw_text(0, y - 6, line.name, small=True))
+        parts.append(draw_text(frame.width, y - 6, line.beside, "end", small=True))
     else:
-        text = _text(frame.width - frame.right + 12, y + 5, beside, "start", limit=frame.beside)
-    parts.append(f"<g><title>{tip}</title>{text}</g>")
+        parts.append(draw_text(place.names, y + 5, line.name, "end"))
+        parts.append(draw_text(place.numbers, y + 5, line.number if made["value"] is not None else line.beside))
+        if line.note and made["value"] is not None:
+            parts.append(draw_text(place.notes, y + 5, line.note))
     return "".join(parts)
 
 
@@ -155,8 +183,9 @@ def ceiling_chart(judges: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> s
 
 
 def position_chart(raters: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str:
-    """Return how often the response shown first wins, for people and judges alike, against one half."""
-    rows = [Row(r["name"], r["kind"], r["position"]["first_position_rate"]) for r in raters if r.get("position")]
+    """Return how often the response shown first wins, for people and judges of whom it is known, against one half."""
+    found = [(rater, rater["position"]["first_position_rate"]) for rater in raters if rater.get("position")]
+    rows = [Row(rater["name"], rater["kind"], made) for rater, made in found if made["value"] is not None]
     return interval_chart("The response shown first wins", rows, reference=0.5, percent=True, frame=frame)
 
 
@@ -184,13 +213,9 @@ def corrected_chart(judge: Mapping[str, Any], percent: bool = True, frame: Frame
 
 def strength_chart(models: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str:
     """Return Bradley-Terry strengths, strongest first, with their intervals of ranks."""
-    known = sorted(models, key=lambda model: -(model["bradley_terry"]["value"] or 0.0))
-
-    def rank(model: Mapping[str, Any]) -> str:
-        found = model["bradley_terry"].get("rank")
-        return f"rank {found[0]}–{found[1]}" if found else ""
-
-    rows = [Row(model["name"], "none", model["bradley_terry"], rank(model)) for model in known]
+    ranked = sorted(models, key=lambda model: -(model["bradley_terry"]["value"] or 0.0))
+    known = [(model, write_ranks(model["bradley_terry"].get("rank"))) for model in ranked]
+    rows = [Row(model["name"], "none", model["bradley_terry"], f"rank {rank}" if rank else "") for model, rank in known]
     return interval_chart("Bradley–Terry strengths", rows, reference=0.0, frame=frame)
 
 
@@ -211,20 +236,28 @@ def confusion_chart(
     width, height = max(left + cell * size + 4, frame.width), top + cell * size * SQUAT + 6
     parts = []
     described = []
-    for row, name in enumerate(labels):
-        total = sum(counts[row])
-        y = top + cell * SQUAT * row
-        parts.append(_text(left - 10, y + cell * SQUAT / 2 + 5, name, "end", colour=_side(name)))
-        parts.append(_text(left + cell * (row + 0.5), top - 12, name, "middle", colour=_side(name)))
-        for column, count in enumerate(counts[row]):
+    order = show_order(labels)
+    for down, row in enumerate(order):
+        name, total = labels[row], sum(counts[row])
+        y = top + cell * SQUAT * down
+        parts.append(draw_text(left - 10, y + cell * SQUAT / 2 + 5, name, "end", colour=_side(name)))
+        parts.append(draw_text(left + cell * (down + 0.5), top - 12, name, "middle", colour=_side(name)))
+        for across, column in enumerate(order):
+            count = counts[row][column]
             share = count / total if total else 0.0
-            tip = f"{names[0]} {name}, {names[1]} {labels[column]}: {count} ({write_percent(share)} of the row)"
+            tip = f"{names[0]} {name}, {names[1]} {labels[column]}: {count:,} ({write_percent(share)} of the row)"
             described.append(tip)
-            parts.append(_cell((left + cell * column, y, cell), (row, column), (count, share), (tip, links)))
+            parts.append(_cell((left + cell * across, y, cell), (row, column), (count, share), (tip, links)))
     title = f"{names[0]} (rows) against {names[1]} (columns)"
-    whole = _svg(title, "; ".join(described), height, "".join(parts), replace(frame, width=math.ceil(width)))
+    whole = draw_chart(title, "; ".join(described), height, "".join(parts), math.ceil(width))
     # An image has nothing inside that could be pressed; a group may.
     return whole.replace('role="img"', 'role="group"', 1) if links else whole
+
+
+def show_order(labels: Sequence[str]) -> list[int]:
+    """Return the places of a scale's labels in the order of reading: A before B, as on Review, and scores upwards."""
+    order = list(range(len(labels)))
+    return order[::-1] if labels and _side(labels[0]) == SIDE_B else order
 
 
 def _cell(
@@ -237,8 +270,8 @@ def _cell(
         f"<g{marks}><title>{escape(tip)}</title>"
         f'<rect x="{x + 1:.1f}" y="{y + 1:.1f}" width="{cell - 2:.1f}" height="{cell * SQUAT - 2:.1f}" rx="4" '
         f'style="fill:currentColor;fill-opacity:{0.03 + 0.3 * share:.2f}{outline}"/>'
-        f"{_text(x + cell / 2, y + cell * SQUAT / 2 - 3, str(count), 'middle')}"
-        f"{_text(x + cell / 2, y + cell * SQUAT / 2 + 13, write_percent(share), 'middle', small=True)}</g>"
+        f"{draw_text(x + cell / 2, y + cell * SQUAT / 2 - 3, f'{count:,}', 'middle')}"
+        f"{draw_text(x + cell / 2, y + cell * SQUAT / 2 + 13, write_percent(share), 'middle', small=True)}</g>"
     )
 
 
@@ -251,65 +284,73 @@ def _side(label: str) -> str:
 
 def curve_chart(judges: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str:
     """Return the alternative annotator test's winning rate over its margin, with one half as what passes."""
-    height, dashes = 240, ("", "6 4", "2 3", "8 3 2 3")
-    left, right = (28, frame.width - 8) if frame.stacked else (60, frame.width - frame.right)
-    described, parts = [], [_line(left, height - 40, right, height - 40), _line(left, 20, left, height - 40)]
+    height = 240
+    left, right = (28, frame.width - 8) if frame.stacked else (60, frame.width - 260)
+    described, parts = [], [draw_line(left, height - 40, right, height - 40), draw_line(left, 20, left, height - 40)]
 
     def point(epsilon: float, rate: float) -> tuple[float, float]:
         return left + (right - left) * epsilon / 0.3, height - 40 - (height - 60) * rate
 
-    parts += [_text(left - 8, point(0, rate)[1] + 5, f"{rate:g}", "end", small=True) for rate in (0.0, 0.5, 1.0)]
-    parts += [_text(point(at, 0)[0], height - 22, f"{at:g}", "middle", small=True) for at in (0.0, 0.1, 0.2, 0.3)]
-    parts.append(_text((left + right) / 2, height - 4, "ε, what the judge's cheapness is worth", "middle", small=True))
-    parts.append(_line(left, point(0, 0.5)[1], right, point(0, 0.5)[1], "stroke-dasharray:4 4;opacity:.6"))
-    for at, judge in enumerate(judges):
+    parts += [draw_text(left - 8, point(0, rate)[1] + 5, f"{rate:g}", "end", small=True) for rate in (0.0, 0.5, 1.0)]
+    parts += [draw_text(point(at, 0)[0], height - 22, f"{at:g}", "middle", small=True) for at in (0.0, 0.1, 0.2, 0.3)]
+    axis = "ε, what the judge's cheapness is worth"
+    parts.append(draw_text((left + right) / 2, height - 4, axis, "middle", small=True))
+    parts.append(draw_line(left, point(0, 0.5)[1], right, point(0, 0.5)[1], "stroke-dasharray:4 4;opacity:.6"))
+    named: list[str] = []
+    for judge in judges:
         known = [(p["epsilon"], p["winning_rate"]) for p in judge["alt_test"]["curve"] if p["winning_rate"] is not None]
         told_as = ", ".join(f"ε {e:g}: {rate:.2f}" for e, rate in known) or judge["alt_test"]["why"] or "undefined"
         described.append(f"{judge['name']}: {told_as}")
         if known:
             way = " ".join(f"{x:.1f},{y:.1f}" for x, y in (point(*one) for one in known))
-            style = f"fill:none;stroke:currentColor;stroke-width:2;stroke-dasharray:{dashes[at % 4] or 'none'}"
+            style = f"fill:none;stroke:currentColor;stroke-width:2;stroke-dasharray:{_dash(len(named))}"
             tip = escape(described[-1])
             parts.append(f'<g><title>{tip}</title><polyline points="{way}" style="{style}"/></g>')
-            parts.append(_curve_name(f"◆ {judge['name']}", point(*known[-1]), (at, len(judges)), frame))
+            named.append(judge["name"])
+    parts.append(_legend(named, (8, height + 16) if frame.stacked else (right + 20, 24), frame))
     title = "Alternative annotator test: share of people the judge may replace"
     if frame.stacked:
-        title = "Share of people the judge may replace"
-    return _svg(title, "; ".join(described), height, "".join(parts), frame)
+        title, height = "Share of people the judge may replace", height + 10 + 20 * len(named)
+    return draw_chart(title, "; ".join(described), height, "".join(parts), frame.width)
 
 
-def _curve_name(name: str, end: tuple[float, float], place: tuple[int, int], frame: Frame) -> str:
-    """Return a curve's name behind its end; where there is no room for that, below the curve and to the right."""
-    at, many = place
-    if frame.stacked:
-        y = 190 - 18 * at if end[1] < 120 else 24 + 18 * at
-        return _text(end[0], y, name, "end", limit=30)
-    return _text(end[0] + 8, 24 + 18 * at if many > 1 else end[1] + 5, name, "start", limit=frame.beside)
+def _dash(at: int) -> str:
+    return DASHES[at % len(DASHES)]
+
+
+def _legend(names: Sequence[str], corner: tuple[float, float], frame: Frame) -> str:
+    """Return the names of the judges whose lines are drawn, each behind a piece of its line."""
+    (x, y), parts = corner, []
+    for at, name in enumerate(shorten_names(names, 34 if frame.stacked else 22)):
+        middle = y + 20 * at
+        parts.append(draw_line(x, middle, x + 32, middle, f"stroke-width:2;stroke-dasharray:{_dash(at)}"))
+        parts.append(draw_text(x + 40, middle + 5, f"{_MARKS['judge']}{name}"))
+    return "".join(parts)
 
 
 def flow_chart(flow: Mapping[str, Any], frame: Frame = WIDE) -> str:
     """Return how many items are left at each step from sampled to overlapping."""
     steps = ("sampled", "judged", "readable", "labelled", "overlapping")
-    most, left = max([int(flow[step]) for step in steps] + [1]), 96 if frame.stacked else frame.left
+    most, left = max([int(flow[step]) for step in steps] + [1]), 96 if frame.stacked else 108
     parts = []
     for place, step in enumerate(steps):
         y, width = 10 + 26 * place, (frame.width - left - 90) * flow[step] / most
-        parts.append(_text(left - 12, y + 16, step, "end"))
+        parts.append(draw_text(left - 12, y + 16, step, "end"))
         style = "fill:currentColor;fill-opacity:.25"
         parts.append(f'<rect x="{left}" y="{y}" width="{width:.1f}" height="20" rx="4" style="{style}"/>')
-        parts.append(_text(left + width + 8, y + 16, str(flow[step]), "start"))
-    described = ", ".join(f"{step} {flow[step]}" for step in steps)
-    return _svg("Items at each step", described, 10 + 26 * len(steps), "".join(parts), frame)
+        parts.append(draw_text(left + width + 8, y + 16, f"{flow[step]:,}"))
+    described = ", ".join(f"{step} {flow[step]:,}" for step in steps)
+    return draw_chart("Items at each step", described, 10 + 26 * len(steps), "".join(parts), frame.width)
 
 
 def _axis(ends: tuple[float, float], height: float, x: Any, percent: bool) -> str:
     y, (low, high) = height - BOTTOM, ends
-    parts = [_line(x(low), y, x(high), y, "opacity:.5")]
+    parts = [draw_line(x(low), y, x(high), y, "opacity:.5")]
     for value in _ticks(low, high):
         places = 0 if math.isclose(100 * value, round(100 * value), abs_tol=1e-6) else 1
         label = write_percent(value, places) if percent else f"{value:.3g}".replace("-", "−")
-        parts.append(_line(x(value), y, x(value), y + 5, "opacity:.5"))
-        parts.append(_text(x(value), y + 20, label, "middle", small=True))
+        parts.append(draw_line(x(value), y, x(value), y + 5, "opacity:.5"))
+        parts.append(draw_text(x(value), y + 20, label, "middle", small=True))
     return "".join(parts)
 
 
@@ -319,29 +360,3 @@ def _ticks(low: float, high: float) -> list[float]:
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in STEPS if power * factor >= rough * 0.999)
     return [round(at * step, 10) for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, style: str = "") -> str:
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" style="stroke:currentColor;{style}"/>'
-
-
-def _text(  # noqa: PLR0913 (what a text in a chart has)
-    x: float, y: float, text: str, anchor: str, *, limit: int = 0, small: bool = False, colour: str = "currentColor"
-) -> str:
-    shown = f"{text[: limit - 1]}…" if limit and len(text) > limit else text
-    size = 12 if small else 14
-    style = f"font-size:{size}px;fill:{colour}"
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" style="{style}">{escape(shown)}</text>'
-
-
-def _svg(title: str, described: str, height: float, inside: str, frame: Frame) -> str:
-    whole, width = height + HEADING, frame.width
-    limit = frame.width // 8
-    shown = f"{title[: limit - 1]}…" if len(title) > limit else title
-    heading = f'<text x="0" y="16" style="font-size:14px;font-weight:700;fill:currentColor">{escape(shown)}</text>'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" viewBox="0 0 {width:.0f} {whole:.0f}" '
-        f'style="max-width:{width:.0f}px;width:100%;font-family:inherit">'
-        f"<title>{escape(title)}</title><desc>{escape(described)}</desc>{heading}"
-        f'<g transform="translate(0 {HEADING})">{inside}</g></svg>'
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from exchange.figures import write_count
 from exchange.grid import Table
 from exchange.sentences import Told, told
 
@@ -36,8 +37,8 @@ def tabulate_otherwise(value: dict[str, Any]) -> Table:
         "ac2": "AC2",
         "scott_pi": "Scott's pi",
         "pabak": "PABAK",
-        "prevalence_index": "prevalence",
-        "bias_index": "bias",
+        "prevalence_index": "prevalence index",
+        "bias_index": "bias index",
     }
     known = [judge for judge in value["judges"] if judge["vs_consensus"]["n"]]
     first = known[0]["vs_consensus"] if known else {}
@@ -45,7 +46,7 @@ def tabulate_otherwise(value: dict[str, Any]) -> Table:
     rows = [
         [
             f"◆ {judge['name']}",
-            str(judge["vs_consensus"]["n"]),
+            write_count(judge["vs_consensus"]["n"]),
             *(told(judge["vs_consensus"][key], percent=key in shares) for key in kept),
         ]
         for judge in known
@@ -67,7 +68,12 @@ def tabulate_votes(value: dict[str, Any]) -> Table:
     known = [(name, votes) for name, votes in found if votes["n"]]
     kept = [key for key in (*shares, *numbers) if known and key in known[0][1]]
     rows = [
-        [name, str(votes["n"]), str(votes["n_items"]), *(told(votes[key], percent=key in shares) for key in kept)]
+        [
+            name,
+            write_count(votes["n"]),
+            write_count(votes["n_items"]),
+            *(told(votes[key], percent=key in shares) for key in kept),
+        ]
         for name, votes in known
     ]
     named = shares | numbers
@@ -88,11 +94,13 @@ def tabulate_orders(value: dict[str, Any]) -> Table:
     rows = []
     for judge in value["judges"] if value["kind"] == "pairwise" else ():
         swap = judge["swap"]
+        if not swap["n"]:
+            continue  # it was asked in one order only, which is among what to beware of
         moved = [swap[f"hard_{place}"] + swap[f"soft_{place}"] for place in ("first", "second")]
         rows.append(
             [
                 f"◆ {judge['name']}",
-                str(swap["n"]),
+                write_count(swap["n"]),
                 *(told(swap[key], percent=True) for key in shares),
                 *(told(swap[key]) for key in ("kappa", "order_effect", "fairness")),
                 f"{moved[0]}, {moved[1]}",
@@ -124,7 +132,7 @@ def tabulate_scores(value: dict[str, Any]) -> Table:
     rows = [
         [
             f"◆ {judge['name']}",
-            str(judge["vs_consensus"]["mae"]["n"]),
+            write_count(judge["vs_consensus"]["mae"]["n"]),
             *(told(judge["vs_consensus"][key]) for key in kept),
             told(judge["vs_consensus"]["pooled"]["within_prompts"]),
             told(judge["vs_consensus"]["pooled"]["between_models"]),
@@ -174,8 +182,8 @@ def tabulate_scales(value: dict[str, Any]) -> Table:
     rows = [
         [
             "● people" if one["rater"] == "humans" else f"◆ {one['rater']}",
-            str(one["n"]),
-            str(one["left_out"]),
+            write_count(one["n"]),
+            write_count(one["left_out"]),
             told(one["exact"], percent=True),
             *(told(one[key]) for key in ("kappa", "values_spearman", "values_kendall")),
         ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def write_percent(share: float, places: int = 0) -> str:
     """Return a share of one in percent: whole, unless what is known of it is finer than a point."""
@@ -11,6 +13,16 @@ def write_percent(share: float, places: int = 0) -> str:
 def write_decimal(value: float, places: int = 2) -> str:
     """Return a coefficient with two decimals, unless more are needed to tell it from 0."""
     return _signed(f"{value:.{places}f}", "")
+
+
+def write_count(number: int) -> str:
+    """Return how many there are, thousands apart."""
+    return f"{number:,}"
+
+
+def write_ranks(ends: Sequence[int] | None) -> str:
+    """Return an interval of ranks; a rank that is certain stands alone, and nothing is known of none."""
+    return "–".join(map(str, dict.fromkeys(ends or ())))
 
 
 def _signed(digits: str, unit: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from exchange.figures import write_count, write_ranks
 from exchange.grid import Table
 from exchange.sentences import Told, told
 
@@ -39,7 +40,7 @@ def tabulate_terms(value: dict[str, Any]) -> Table:
             "● people" if source == "humans" else f"◆ {source}",
             told(found["terms"]["side"]),
             told(found["terms"]["length"]),
-            str(found["terms"]["side"]["n"]),
+            write_count(found["terms"]["side"]["n"]),
         ]
         for source, found in sources.items()
     ]
@@ -95,9 +96,9 @@ def _baselines(value: dict[str, Any]) -> Table:
         against = model.get("baselines", {}).get("against", {})
         if len(against) < 2:  # against one alone the table of models has it
             continue
-        rows += [[model["name"], other, str(made["n"]), told(made)] for other, made in against.items()]
+        rows += [[model["name"], other, write_count(made["n"]), told(made)] for other, made in against.items()]
         mix = model["baselines"]["mix"]
-        rows.append([model["name"], "mean of these", str(mix["n"]), told(mix)])
+        rows.append([model["name"], "mean of these", write_count(mix["n"]), told(mix)])
     return Table(f"WB-Reward against each model, by {source_of(value)}", head, rows)
 
 
@@ -112,7 +113,7 @@ def _corrected_models(value: dict[str, Any]) -> Table:
             if made:
                 shown = [told(part, percent=percent) for part in (made, made["human_only"], made["judge_only"])]
                 reward = [told(found["corrected_wb_reward"])] if percent else []
-                rows.append([f"◆ {judge['name']}", model["name"], str(made["labelled"]), *shown, *reward])
+                rows.append([f"◆ {judge['name']}", model["name"], write_count(made["labelled"]), *shown, *reward])
     if percent:
         return Table("Models' win rates, corrected by people's labels", [*head, "corrected WB-Reward"], rows)
     return Table("Models' mean scores, corrected by people's labels", head, rows)
@@ -124,16 +125,19 @@ def _strengths(value: dict[str, Any]) -> Table:
     for model in value["models"]:
         strength = model["bradley_terry"]
         why = strength.get("rank_why") or strength.get("why", "undefined")
-        rank = _between(strength["rank"]) if strength.get("rank") else Told("–", why)
+        rank = write_ranks(strength.get("rank")) or Told("–", why)
         score = model.get("mean_score")
         reward = told(score) if score else told(model["wb_reward"])
         rows.append(
-            [model["name"], str(model["n"]), reward, told(model["win_rate"], percent=True), told(strength), rank]
+            [
+                model["name"],
+                write_count(model["n"]),
+                reward,
+                told(model["win_rate"], percent=True),
+                told(strength),
+                rank,
+            ]
         )
     if value["kind"] == "direct":
         head[2] = "mean score"
     return Table(f"Models, by {source_of(value)}", head, rows)
-
-
-def _between(rank: list[int]) -> str:
-    return "–".join(map(str, rank))

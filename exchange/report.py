@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html import escape
 from typing import Any
@@ -18,6 +19,7 @@ from exchange.charts import (
     strength_chart,
 )
 from exchange.figures import write_percent
+from exchange.glossary import words_in
 from exchange.grid import Table, add_notes, as_latex, as_markdown
 from exchange.panel import SELECTIONS
 from exchange.tables import list_tables
@@ -28,7 +30,8 @@ STYLE = """
   :root { --side-a: #7db0ff; --side-b: #f2a65a; --muted: #9aa5b4; --line: #3a4350; }
   body { background: #14181d; color: #e6e9ed; }
 }
-body { font: 16px/1.55 "IBM Plex Sans", system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.55 "IBM Plex Sans", system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+  overflow-wrap: anywhere; }
 h1 { font-size: 1.1rem; color: var(--muted); font-weight: 400; }
 .sentence { font-size: 1.5rem; line-height: 1.35; margin: .5rem 0 1.5rem; }
 h2 { font-size: 1.1rem; margin-top: 2.5rem; }
@@ -39,8 +42,10 @@ th, td { text-align: left; padding: .25rem .75rem .25rem 0; border-bottom: 1px s
 pre { font: 12px/1.4 "IBM Plex Mono", monospace; overflow-x: auto; border: 1px solid var(--line); border-radius: 8px;
   padding: .75rem; }
 dt { font-weight: 700; } dd { margin: 0 0 .5rem; overflow-wrap: anywhere; }
+.words { columns: 18rem; column-gap: 2rem; font-size: .85rem; }
+.words div { break-inside: avoid; }
 figcaption { font-size: .75rem; color: var(--muted); margin-top: .25rem; }
-@media (max-width: 700px) { th, td { white-space: normal; vertical-align: top; } }
+@media (max-width: 700px) { th, td { white-space: normal; overflow-wrap: break-word; vertical-align: top; } }
 @media print {
   :root { color-scheme: light; --side-a: #2f6fd6; --side-b: #b35a00; --muted: #444; --line: #bbb; }
   @page { margin: 15mm; }
@@ -58,6 +63,8 @@ figcaption { font-size: .75rem; color: var(--muted); margin-top: .25rem; }
   svg.chart { max-height: 16cm; }
 }
 """
+LONG_WORD = 20
+PLACES = re.compile(r"[^\w\s]+|\w{16}(?=\w)|_+")
 
 
 def write_report(value: dict[str, Any]) -> str:
@@ -82,6 +89,7 @@ def _sections(value: dict[str, Any]) -> Iterator[str]:
     yield "<h2>Numbers</h2>"
     for table in tables:
         yield _table(table)
+    yield _words(tables)
     yield _methods(value)
     yield '<h2 class="copies">Tables to copy</h2>'
     for name, write in (("Markdown", as_markdown), ("LaTeX", as_latex)):
@@ -93,8 +101,9 @@ def list_charts(value: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
     """Return every chart that there are numbers for: sections, each a list of (name, SVG)."""
     judges, found = value["judges"], {"Flow": [("flow", flow_chart(value["flow"]))]}
     pairwise = value["kind"] == "pairwise"
-    if judges:
+    if any(judge["leave_one_out"]["value"] is not None for judge in judges):
         found["The human ceiling"] = [("ceiling", ceiling_chart(judges))]
+    if judges:
         tables = [judge for judge in judges if judge["vs_consensus"]["n"]]
         found["Confusion with the people's consensus"] = [
             (
@@ -105,10 +114,10 @@ def list_charts(value: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
             )
             for at, judge in enumerate(tables)
         ]
-    if pairwise and value["raters"]:
+    if pairwise and any(rater["position"]["first_position_rate"]["value"] is not None for rater in value["raters"]):
         found["Position"] = [("position", position_chart(value["raters"]))]
     if judges:
-        if pairwise:
+        if pairwise and any(judge["length"]["judge"]["value"] is not None for judge in judges):
             found["Length"] = [("length", length_chart(judges))]
         if any(point["winning_rate"] is not None for judge in judges for point in judge["alt_test"]["curve"]):
             found["May the judge stand in for a person?"] = [("alt-test", curve_chart(judges))]
@@ -122,7 +131,7 @@ def list_charts(value: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
 
 def _table(table: Table) -> str:
     def row(cells: list[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+        return "<tr>" + "".join(f"<{tag}>{_breakable(cell)}</{tag}>" for cell in cells) + "</tr>"
 
     noted, notes = add_notes(table)
     body = "".join(row(cells, "td") for cells in noted.rows)
@@ -130,6 +139,20 @@ def _table(table: Table) -> str:
     below = f"<figcaption>{'<br>'.join(map(escape, notes))}</figcaption>" if notes else ""
     head = row(table.head, "th")
     return f"{caption}<figure><table><thead>{head}</thead><tbody>{body}</tbody></table>{below}</figure>"
+
+
+def _breakable(text: str) -> str:
+    """Return a cell's text with places to break in names that have none, so that no column is wider than the paper."""
+    words = (PLACES.sub(r"\g<0>\n", word) if len(word) > LONG_WORD else word for word in text.split(" "))
+    return escape(" ".join(words)).replace("\n", "<wbr>")
+
+
+def _words(tables: list[Table]) -> str:
+    """Return what the words of the tables mean."""
+    listed = "".join(
+        f"<div><dt>{escape(word)}</dt><dd>{escape(meant)}.</dd></div>" for word, meant in words_in(tables).items()
+    )
+    return f'<h2>Words</h2><dl class="words">{listed}</dl>' if listed else ""
 
 
 def _methods(value: dict[str, Any]) -> str:

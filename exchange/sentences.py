@@ -27,12 +27,16 @@ def tell(value: dict[str, Any]) -> str:
 def _tell_whole(value: dict[str, Any]) -> str:
     people = [rater for rater in value["raters"] if rater["kind"] == "human" and rater["verdicts"]]
     judges = value["judges"]
+    chosen = bool(value["options"]["filters"].keys() - {"part", "test_share"})
+    if not value["raters"] and chosen:
+        return f"The filters leave {_many(value['items'], 'item')} and no verdict."
     if not value["raters"]:
         return f"The study has {_many(value['items'], 'item')} and no verdict yet."
     if not judges:
         return _tell_people(value, len(people))
     if not people:
-        return f"{_names(judges)} gave verdicts on {_many(value['flow']['readable'], 'item')}, but no person has yet."
+        nobody = "the filters leave no person's verdict" if chosen else "no person has yet"
+        return f"{_names(judges)} gave verdicts on {_many(value['flow']['readable'], 'item')}, but {nobody}."
     known = [judge for judge in judges if judge["gap"]["value"] is not None]
     if known:
         best = max(known, key=lambda judge: float(judge["leave_one_out"]["value"]))

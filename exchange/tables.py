@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from exchange.detail_tables import chance, list_detail_tables
+from exchange.figures import write_count
 from exchange.grid import Table, as_text, fit
 from exchange.model_tables import list_model_tables
 from exchange.sentences import Told, told
@@ -35,15 +36,15 @@ def list_tables(value: dict[str, Any]) -> list[Table]:
 
 def _flow(value: dict[str, Any]) -> Table:
     steps = ("sampled", "judged", "readable", "labelled", "overlapping")
-    told_steps = [[step, str(value["flow"][step])] for step in steps]
-    reasons = [[why.replace("_", " "), str(count)] for why, count in value["flow"]["reasons"].items() if count]
+    told_steps = [[step, write_count(value["flow"][step])] for step in steps]
+    reasons = [[why.replace("_", " "), write_count(count)] for why, count in value["flow"]["reasons"].items() if count]
     return Table("Items, from sampled to overlapping", ["step", "count"], told_steps + reasons)
 
 
 def _raters(value: dict[str, Any]) -> Table:
     head = ["rater", "kind", "verdicts", "missing", "unreadable", "refused", "cut off", "failed"]
     keys = ("verdicts", "missing", "unreadable", "refused", "cut_off", "failed")
-    rows = [[mark(rater), rater["kind"], *(str(rater[key]) for key in keys)] for rater in value["raters"]]
+    rows = [[mark(rater), rater["kind"], *(write_count(rater[key]) for key in keys)] for rater in value["raters"]]
     return Table("Raters", head, rows)
 
 
@@ -75,7 +76,7 @@ def _judges(value: dict[str, Any]) -> Table:
         )
         shown = [told(pair["exact"], percent=True), *(told(pair[key]) for key in ("kappa", "kappa_quadratic", "ac1"))]
         ceiling = [told(judge[key]) for key in ("leave_one_out", "human_ceiling", "gap")]
-        rows.append([f"◆ {judge['name']}", str(pair["n"]), *shown, *ceiling, passes])
+        rows.append([f"◆ {judge['name']}", write_count(pair["n"]), *shown, *ceiling, passes])
     return Table("Judges against the people's consensus and the human ceiling", head, rows)
 
 
@@ -86,7 +87,7 @@ def _pairs(value: dict[str, Any]) -> Table:
     rows = [
         [
             *(f"{marks[kind]} {pair[side]}" for side, kind in zip("ab", pair["kinds"], strict=True)),
-            str(pair["n"]),
+            write_count(pair["n"]),
             told(pair["exact"], percent=True),
             *(told(pair[key]) for key in keys),
         ]
@@ -113,8 +114,8 @@ def _groups(value: dict[str, Any]) -> Table:
     rows = [
         [
             name,
-            str(group["raters"]),
-            str(group["n_items"]),
+            write_count(group["raters"]),
+            write_count(group["n_items"]),
             *(told(group[key]) for key in kept),
             *(told(group["icc"][key]) for key in scores),
         ]
@@ -157,7 +158,7 @@ def _comparisons(value: dict[str, Any]) -> Table:
         [
             f"◆ {pair['a']}",
             f"◆ {pair['b']}",
-            str(pair["n"]),
+            write_count(pair["n"]),
             *(told(pair[key]) for key in names),
             chance(pair["mcnemar_p"], APART),
             chance(pair.get("q"), APART),
@@ -188,7 +189,7 @@ def _policies(value: dict[str, Any]) -> Table:
             policy["levels"],
             policy["combine"],
             "none" if policy["length_k"] is None else f"> {policy['length_k']}",
-            str(policy["n"]),
+            write_count(policy["n"]),
             told(policy["exact"], percent=True),
             told(policy["kappa"]),
         ]

@@ -8,16 +8,18 @@ const go = (change) => {
   window.location.assign(here(words));
 };
 const all = (selector) => [...element.querySelectorAll(selector)];
-const dress = () => {
+const completeLinks = () => {
   for (const link of all("[data-path]")) {
     const { study, item } = link.dataset;
     link.href = accord.address(link.dataset.path, { study, item });
   }
+};
+const dress = () => {
+  completeLinks();
   accord.tellTimes(element, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
   for (const link of all("[data-view]")) {
     const words = new URLSearchParams(search());
-    words.delete("start");
-    words.delete("view");
+    ["start", "view", "cell"].forEach((name) => words.delete(name));
     if (link.dataset.view) words.set("view", link.dataset.view);
     link.href = here(words);
   }
@@ -35,6 +37,23 @@ const dress = () => {
     second.value = "1";
     compare();
   }
+  comeBack();
+};
+// Whoever went to an item and comes back finds the page as it was left: at its place, with the cell that was pressed.
+const LEFT_AT = "accord:agreement-left-at";
+let returning = performance.getEntriesByType("navigation")[0]?.type === "back_forward";
+window.addEventListener("pagehide", () => sessionStorage.setItem(LEFT_AT, `${window.scrollY} ${search()}`));
+const comeBack = () => {
+  if (!element.querySelector(".agreement-head")) return; // the page is not there yet
+  const { cell, judge } = accord.asked();
+  const [row, column] = (cell ?? "").split("-");
+  const frame = cell && all("[data-judge]").find((each) => each.dataset.judge === judge);
+  const pressed = frame && [...frame.querySelectorAll(`.cell[data-row="${Number(row)}"][data-column="${Number(column)}"]`)]
+    .find((each) => each.getClientRects().length);
+  if (pressed) listItems(pressed, !returning);
+  const [top, ...left] = (sessionStorage.getItem(LEFT_AT) ?? "").split(" ");
+  if (returning && left.join(" ") === search()) window.scrollTo(0, Number(top));
+  returning = false;
 };
 const compare = () => {
   const pair = all("[data-compare]").map((choice) => Number(choice.value)).sort((a, b) => a - b);
@@ -45,6 +64,7 @@ const pick = (choice) => {
   for (const part of all("[data-of]")) part.hidden = part.dataset.of !== choice.value;
   const words = new URLSearchParams(search());
   words.set("judge", choice.selectedOptions[0].textContent);
+  words.delete("cell");
   history.replaceState(history.state, "", here(words));
 };
 // Sorts by what the cells hold; what is undefined stays last either way.
@@ -69,14 +89,27 @@ const save = (name, blob) => {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 };
-// A chart by itself: the colours that the page's stylesheet gave it are written into it.
+// A chart by itself, on the page's ground and with room around it: the colours that the page's stylesheet gave it are
+// written into it, so that a dark one can be read on white paper as well.
+const MARGIN = 16;
+const groundOf = (part) => {
+  const { backgroundColor } = getComputedStyle(part);
+  const clear = backgroundColor === "transparent" || backgroundColor.endsWith(", 0)");
+  return clear && part.parentElement ? groundOf(part.parentElement) : backgroundColor;
+};
 const copyChart = (figure) => {
   const chart = [...figure.querySelectorAll("svg.chart")].find((each) => each.getClientRects().length);
   const style = getComputedStyle(chart);
   const copy = chart.cloneNode(true);
-  const [, , width, height] = chart.getAttribute("viewBox").split(" ").map(Number);
+  const [width, height] = chart.getAttribute("viewBox").split(" ").slice(2).map((side) => Number(side) + 2 * MARGIN);
+  copy.setAttribute("viewBox", `${-MARGIN} ${-MARGIN} ${width} ${height}`);
+  const ground = document.createElementNS(copy.namespaceURI, "rect");
+  const fill = groundOf(chart);
+  for (const [name, value] of Object.entries({ x: -MARGIN, y: -MARGIN, width, height, fill })) ground.setAttribute(name, value);
+  copy.querySelector("desc").after(ground);
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
+  copy.style.maxWidth = copy.style.width = "";
   copy.style.color = style.color;
   copy.style.fontFamily = "IBM Plex Sans, system-ui, sans-serif";
   for (const side of ["--side-a", "--side-b"]) copy.style.setProperty(side, style.getPropertyValue(side));
@@ -87,38 +120,51 @@ const drawChart = async ({ text, width, height }) => {
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
   await image.decode();
   const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
-  const pen = canvas.getContext("2d");
-  pen.fillStyle = getComputedStyle(document.body).backgroundColor;
-  pen.fillRect(0, 0, canvas.width, canvas.height);
-  pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 };
 // A spreadsheet would run a cell that begins like a formula.
 const FORMULA = /^[\s\p{C}]*[=+\-@\uff1d\uff0b\uff0d\uff20]/u;
 const quote = (text) => `"${(FORMULA.test(text) && isNaN(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
-const writeTable = (table) => [...table.rows].map((row) => [...row.cells].map((each) => {
+const writeCell = (each) => {
   const shown = each.cloneNode(true);
   shown.querySelectorAll(".unseen").forEach((part) => part.remove());
   return quote(each.dataset.value || shown.textContent.trim());
-}).join(",")).join("\r\n");
+};
+// Where numbers have intervals, their ends are columns of their own.
+const writeTable = (table) => {
+  const [head, ...rows] = [...table.rows].map((row) => [...row.cells]);
+  const ends = head.map((_, place) => (rows.some((row) => row[place].dataset.low) ? ["low", "high"] : []));
+  const name = (each) => each.textContent.trim();
+  return [
+    head.flatMap((each, place) => [name(each), ...ends[place].map((end) => `${name(each)} ${end}`)]).map(quote),
+    ...rows.map((row) => row.flatMap((each, place) => [
+      writeCell(each), ...ends[place].map((end) => quote(each.dataset[end] ?? "")),
+    ])),
+  ].map((cells) => cells.join(",")).join("\r\n");
+};
 const take = async ({ dataset }, figure) => {
   const name = `${dataset.name}.${dataset.take}`;
   if (dataset.take === "csv") save(name, new Blob([writeTable(figure.querySelector("table"))], { type: "text/csv" }));
   else if (dataset.take === "svg") save(name, new Blob([copyChart(figure).text], { type: "image/svg+xml" }));
   else save(name, await drawChart(copyChart(figure)));
 };
-const listItems = async (cell) => {
+const listItems = async (cell, comes = true) => {
   const frame = cell.closest("[data-judge]");
   const place = frame.querySelector(".cell-items");
   frame.querySelectorAll(".cell[aria-pressed]").forEach((other) => other.removeAttribute("aria-pressed"));
   cell.setAttribute("aria-pressed", "true");
   place.textContent = "Looking …";
   const { row, column } = cell.dataset;
+  const words = new URLSearchParams(search());
+  words.set("judge", frame.dataset.judge);
+  words.set("cell", `${row}-${column}`);
+  history.replaceState(history.state, "", here(words));
   try {
     const told = await accord.call("agreement_cell", search(), frame.dataset.judge, Number(row), Number(column));
     place.innerHTML = told.shown ?? `<p role="alert">${told.problem}</p>`;
-    dress();
-    place.scrollIntoView({ block: "nearest" });
+    completeLinks();
+    if (comes) place.scrollIntoView({ block: "nearest" });
   } catch {
     place.textContent = "The server did not answer. Press the cell again.";
   }
@@ -169,7 +215,10 @@ const pressed = (target) => {
   else if (dataset.cause) keepCause(button);
   else if (dataset.refresh !== undefined) window.location.reload();
   else if (dataset.start !== undefined) go((words) => words.set("start", dataset.start));
-  else if (dataset.clear !== undefined) {
+  else if (dataset.clear === "filters") {
+    const filters = ["tag", "model", "annotators", "since", "until", "part", "start", "cell"];
+    go((words) => filters.forEach((name) => words.delete(name)));
+  } else if (dataset.clear !== undefined) {
     const { study, view, judge } = accord.asked();
     window.location.assign(accord.address("/agreement", { study, view, judge }));
   }
@@ -198,6 +247,7 @@ element.addEventListener("submit", (event) => {
   const form = event.target;
   go((words) => {
     words.delete("start");
+    words.delete("cell");
     for (const control of form.elements) if (control.name) words.delete(control.name);
     for (const [name, value] of new FormData(form)) {
       const control = form.elements[name];

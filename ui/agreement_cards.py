@@ -15,6 +15,7 @@ from exchange.charts import (
     flow_chart,
     length_chart,
     position_chart,
+    show_order,
 )
 from ui.agreement_closer import list_closer_cards
 from ui.agreement_models import list_model_cards
@@ -30,11 +31,17 @@ from ui.agreement_parts import (
     show_figure,
     show_listing,
     show_rater,
+    show_reasons,
 )
+from ui.agreement_people import list_people_cards
+from ui.agreement_rules import CHOICES
 from ui.display import escape
 from ui.notices import count, show_hint
 
 Value = dict[str, Any]
+RULES = {
+    value: meant for choice in CHOICES if choice.name in ("levels", "combine") for value, meant in choice.values.items()
+}
 STEPS = ("sampled", "judged", "readable", "labelled", "overlapping")
 
 
@@ -54,8 +61,7 @@ def list_cards(value: Value, at: int) -> Iterator[str]:
         yield _each_judge(value, at, CORRECTED)
     yield from list_model_cards(value)
     if any(rater["kind"] == "human" for rater in value["raters"]):
-        yield _together(value)
-        yield _people(value)
+        yield from list_people_cards(value)
     yield _flow(value)
     if value["split"]["part"] != "all":
         yield _held_out(value)
@@ -89,11 +95,9 @@ def _confusion(value: Value, judge: Value, of: str, name: str) -> str:
     labels, counts = value["scale"], pair["confusion"]
     names = "● consensus", f"◆ {judge['name']}"
     chart = show_both(lambda frame: confusion_chart(labels, counts, names, links=True, frame=frame))
-    heads = [("consensus", "Rows: people"), *((label, "") for label in labels)]
-    rows = [
-        cell(escape(label)) + "".join(count_cell(count) for count in line)
-        for label, line in zip(labels, counts, strict=True)
-    ]
+    order = show_order(labels)
+    heads = [("consensus", "Rows: people"), *((labels[at], "") for at in order)]
+    rows = [cell(escape(labels[row])) + "".join(count_cell(counts[row][at]) for at in order) for row in order]
     figure = show_figure(name, chart, show_cells("Confusion", heads, rows))
     return (
         f'<div data-judge="{escape(judge["name"])}"{of}>{figure}<div class="cell-items" aria-live="polite"></div></div>'
@@ -110,9 +114,17 @@ def _position(value: Value) -> str:
         (f"{show_rater('judge', judge['name'])}: both orders agree", judge["swap_consistency"])
         for judge in value["judges"]
     ]
-    chart = show_both(partial(position_chart, value["raters"]))
+    numbers = show_estimates("Position", rows)
+    unknown = [rater for rater in value["raters"] if rater["position"]["first_position_rate"]["value"] is None]
+    why = unknown[0]["position"]["first_position_rate"].get("why", "") if unknown else ""
+    if len(unknown) == len(value["raters"]):
+        body = show_reasons(numbers, why)
+    else:
+        body = show_figure("position", show_both(partial(position_chart, value["raters"])), numbers)
+        if unknown:
+            body += f'<p class="meant">{count(len(unknown), "rater")} without a number here: {escape(why)}.</p>'
     meant = "How often the response shown first wins, where a side wins; without a bias it is one half."
-    return show_card("position", "Position", meant, show_figure("position", chart, show_estimates("Position", rows)))
+    return show_card("position", "Position", meant, body)
 
 
 def _length(value: Value) -> str:
@@ -126,7 +138,10 @@ def _length(value: Value) -> str:
             ("always the longer: agrees with people", length["baseline"]),
         ]
     meant = "How often the longer response wins; only what a judge prefers beyond people is its bias."
-    figure = show_figure("length", show_both(partial(length_chart, value["judges"])), show_estimates("Length", rows))
+    numbers, first = show_estimates("Length", rows), value["judges"][0]["length"]
+    if all(judge["length"]["judge"]["value"] is None for judge in value["judges"]):
+        return show_card("length", "Length", meant, show_reasons(numbers, first["judge"].get("why", "")))
+    figure = show_figure("length", show_both(partial(length_chart, value["judges"])), numbers)
     return show_card("length", "Length", meant, figure)
 
 
@@ -153,7 +168,10 @@ def _policies(value: Value, judge: Value, of: str, name: str) -> str:
             + estimate_cell(policy["exact"], percent=True)
             + estimate_cell(policy["kappa"])
         )
-    return show_listing(name, show_cells("Rules", heads, rows), of)
+    if not rows:
+        hint = show_hint("There is nothing to compare: no item has the judge and a consensus of people.")
+        return f"<div{of}>{hint}</div>"
+    return show_listing(name, show_cells("Rules", heads, rows), of, RULES)
 
 
 def _curve(value: Value) -> str:
@@ -213,58 +231,6 @@ def _assumed(made: Value) -> str:
     worth = "" if made["gain"] is None else f" Together with the judge, a label is worth {made['gain']:.2f}."
     without = count(made["unlabelled"], "item")
     return f"{count(made['labelled'], 'label')}{equal}, {without} without.{worth} Assumed: {made['assumption']}."
-
-
-def _together(value: Value) -> str:
-    names = {
-        "alpha_ordinal": "Krippendorff's alpha, ordinal",
-        "alpha_nominal": "Krippendorff's alpha, nominal",
-        "fleiss_kappa": "Fleiss' kappa",
-        "ac1": "Gwet's AC1",
-        "fleiss_kappa_pairs": "Fleiss' kappa, every pair of verdicts alike",
-        "ac2": "Gwet's AC2",
-        "alpha_interval": "Krippendorff's alpha, interval",
-        "mean_kappa": "mean of pairwise kappas",
-        "mean_kappa_by_overlap": "the same, weighted by common items",
-        "alpha_two_way": "alpha, ordinal, other raters drawn too",
-    }
-    group = value["groups"]["humans"]
-    found = [(escape(told), group[key]) for key, told in names.items() if key in group]
-    found += [(name.upper().replace("_", " "), made) for name, made in group.get("icc", {}).items()]
-    rows = [cell(told) + estimate_cell(made) + count_cell(made.get("n", 0)) for told, made in found]
-    table = show_cells("People together", [("statistic", ""), ("value", ""), ("n", "")], rows)
-    meant = (
-        "How far all people agree with each other; 1 is perfect, 0 is what chance gives, missing labels are allowed."
-    )
-    return show_card("people-together", "People together", meant, show_listing("people-together", table))
-
-
-def _people(value: Value) -> str:
-    heads = [
-        ("Annotator", ""),
-        ("Verdicts", ""),
-        ("Pace", "Median seconds on an item"),
-        ("With themselves", "Agreement on items they were secretly given twice"),
-        ("Early", "Agreement with the majority of the others, first half of their work"),
-        ("Late", "The same in the second half"),
-        ("Drift", "Late minus early"),
-    ]
-    rows = []
-    for rater in value["raters"]:
-        if rater["kind"] == "human":
-            pace, drift = rater["pace"], rater["drift"]
-            seconds = pace["median"]
-            rows.append(
-                cell(show_rater("human", rater["name"]), rater["name"])
-                + count_cell(rater["verdicts"])
-                + (cell(show_dash(pace["why"])) if seconds is None else cell(f"{seconds:.0f} s", seconds))
-                + estimate_cell(rater["self_consistency"]["consistency"], percent=True)
-                + "".join(estimate_cell(drift[key], percent=True) for key in ("early", "late"))
-                + estimate_cell(drift["difference"])
-            )
-    meant = "How fast and how steadily each person works; drift is late minus early agreement with the others."
-    table = show_cells("Annotators", heads, rows, sorts=True)
-    return show_card("annotators", "Annotators", meant, show_listing("annotators", table), wide=True)
 
 
 def _flow(value: Value) -> str:

@@ -18,6 +18,8 @@ from exchange.detail_tables import (
 from exchange.grid import Table, fit
 from ui.agreement_parts import show_card, show_texts
 
+MOST_BESIDE = 4  # columns that a card has room for while it shares its row
+
 
 @dataclass(frozen=True, slots=True)
 class Closer:
@@ -80,4 +82,6 @@ def list_closer_cards(value: dict[str, Any]) -> Iterator[str]:
     for card in CLOSER:
         table = card.tabulate(value)
         if table.rows:
-            yield show_card(card.name, card.title, card.meant, show_texts(card.name, fit(table)))
+            shown = fit(table)
+            wide = len(shown.head) > MOST_BESIDE
+            yield show_card(card.name, card.title, card.meant, show_texts(card.name, shown), wide=wide)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from exchange.charts import strength_chart
+from exchange.figures import write_ranks
 from exchange.model_tables import length_rule, list_curves, rule_in_force, source_of, tabulate_terms
 from ui.agreement_parts import (
     cell,
@@ -17,6 +18,7 @@ from ui.agreement_parts import (
     show_cells,
     show_dash,
     show_figure,
+    show_glossary,
     show_listing,
     show_rater,
     show_texts,
@@ -59,12 +61,9 @@ def _models(value: Value) -> str:
     meant = f"How strong each model is by the verdicts of {source}, from who beat whom; ranks with their intervals."
     if all(model["bradley_terry"]["value"] is None for model in value["models"]):
         return show_card("models", "Models (Bradley–Terry)", meant, show_listing("models", table))
-    return show_card(
-        "models",
-        "Models (Bradley–Terry)",
-        meant,
-        show_figure("models", show_both(partial(strength_chart, value["models"])), table),
-    )
+    figure = show_figure("models", show_both(partial(strength_chart, value["models"])), table)
+    meanings = show_glossary({name: told for name, told in heads if told})
+    return show_card("models", "Models (Bradley–Terry)", meant, figure + meanings)
 
 
 def _terms(value: Value) -> str:
@@ -74,7 +73,7 @@ def _terms(value: Value) -> str:
 
 
 def _rank(strength: Value) -> str:
-    shown = "–".join(map(str, strength.get("rank") or ()))
+    shown = write_ranks(strength.get("rank"))
     return cell(shown or show_dash(strength.get("rank_why") or "no strength, no rank"))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from exchange.charts import NARROW, PHONE, Frame
+from exchange.drawing import NARROW, PHONE, Frame
 from exchange.figures import write_decimal
+from exchange.glossary import words_in
 from exchange.grid import Table
 from exchange.sentences import Told, told
 from ui.display import escape
@@ -46,16 +47,18 @@ def count_cell(number: int) -> str:
 
 
 def estimate_cell(made: Mapping[str, Any], *, percent: bool = False) -> str:
-    """Return a cell with an estimate, sorted by its value."""
+    """Return a cell with an estimate, sorted by its value; a CSV file has its ends as well."""
     # Undefined sorts last, whichever way.
-    return cell(show_number(made, percent=percent), "" if made["value"] is None else made["value"])
+    shown = cell(show_number(made, percent=percent), "" if made["value"] is None else made["value"])
+    ends = "".join(f' data-{end}="{made[end]}"' for end in ("low", "high") if made[end] is not None)
+    return shown.replace("<td", f"<td{ends}", 1)
 
 
 def show_cells(name: str, heads: Sequence[tuple[str, str]], rows: Sequence[str], *, sorts: bool = False) -> str:
     """Return a table from rows of cells; a head is a title and what it means."""
     titles = "".join(
         f'<th scope="col" title="{escape(meant)}">'
-        + (f'<button type="button" data-sort>{escape(title)}</button>' if sorts else escape(title))
+        + (f'<button type="button" data-sort>{escape(title)}</button>' if sorts else f"<bdi>{escape(title)}</bdi>")
         + "</th>"
         for title, meant in heads
     )
@@ -75,7 +78,9 @@ def show_texts(name: str, table: Table) -> str:
         return cell(f'<span title="{escape(why)}">{escape(text)}</span>' if why else f"<bdi>{escape(text)}</bdi>")
 
     rows = ["".join(map(shown, row)) for row in table.rows]
-    return show_listing(name, show_cells(table.title, [(head, "") for head in table.head], rows))
+    meanings = words_in([table])
+    heads = [(head, meanings.get(head, "")) for head in table.head]
+    return show_listing(name, show_cells(table.title, heads, rows), meanings=meanings)
 
 
 def show_estimates(name: str, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
@@ -102,6 +107,14 @@ def show_card(name: str, title: str, meant: str, body: str, *, wide: bool = Fals
     )
 
 
+def show_glossary(meanings: Mapping[str, str]) -> str:
+    """Return what words mean, folded; nothing where there is nothing to explain."""
+    if not meanings:
+        return ""
+    listed = "".join(f"<dt>{escape(word)}</dt><dd>{escape(meant)}.</dd>" for word, meant in meanings.items())
+    return f'<details class="glossary"><summary>What are these?</summary><dl>{listed}</dl></details>'
+
+
 def show_both(draw: Callable[[Frame], str], broad: Frame = NARROW) -> str:
     """Return a chart as a card has room for it, and as a phone has; the stylesheet shows one of them."""
     return f'<div class="broad">{draw(broad)}</div><div class="slim">{draw(PHONE)}</div>'
@@ -122,9 +135,17 @@ def show_figure(name: str, chart: str, numbers: str, of: str = "") -> str:
     )
 
 
-def show_listing(name: str, table: str, of: str = "") -> str:
-    """Return a table that can be taken away as CSV."""
-    return (
-        f'<div class="figure"{of}>{table}<div class="under"><p class="takes"><button type="button" data-take="csv" '
-        f'data-name="{escape(name)}" aria-label="Download CSV: {escape(name)}">CSV</button></p></div></div>'
+def show_reasons(numbers: str, why: str) -> str:
+    """Return why there is no chart, before the numbers that it would have shown."""
+    told_why = f'<p class="hint">There is no answer yet: {escape(why or "undefined")}.</p>'
+    return f'{told_why}<details class="numbers"><summary>Numbers</summary>{numbers}</details>'
+
+
+def show_listing(name: str, table: str, of: str = "", meanings: Mapping[str, str] | None = None) -> str:
+    """Return a table that can be taken away as CSV, with what its words mean behind a toggle."""
+    take = (
+        f'<button type="button" data-take="csv" data-name="{escape(name)}" aria-label="Download CSV: {escape(name)}">'
+        "CSV</button>"
     )
+    under = f'<div class="under">{show_glossary(meanings or {})}<p class="takes">{take}</p></div>'
+    return f'<div class="figure"{of}>{table}{under}</div>'

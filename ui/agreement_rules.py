@@ -15,6 +15,7 @@ from exchange.panel import Options
 from judge.domain import InputError
 from storage.opinions import Choices
 from storage.ratings import Filters
+from ui.agreement_parts import show_glossary
 from ui.display import escape
 
 Words = Mapping[str, Sequence[str]]
@@ -24,15 +25,21 @@ MOST_RESAMPLES = 20_000  # a page must answer
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A rule that has a few values: its name in the address, its label, and what each value means."""
+    """A rule that has a few values: its name in the address, its label, what each value means, and what it is for."""
 
     name: str
     label: str
     values: Mapping[str, str]
+    meant: str
 
 
 CHOICES = (
-    Choice("levels", "Levels", {"full": "the scale as it is", "3": "A, tie, B", "2": "A or B, ties left out"}),
+    Choice(
+        "levels",
+        "Levels",
+        {"full": "the scale as it is", "3": "A, tie, B", "2": "A or B, ties left out"},
+        "Which labels are told apart",
+    ),
     Choice(
         "combine",
         "A judge's two orders",
@@ -42,17 +49,32 @@ CHOICES = (
             "mean": "their mean",
             "first": "the first order only",
         },
+        "What the verdicts of a judge that saw an item in both orders become",
     ),
-    Choice("consensus", "People's consensus", {"majority": "majority", "dawid-skene": "Dawid–Skene"}),
-    Choice("undecided", "Without a majority", {"missing": "left out", "tie": "a tie"}),
+    Choice(
+        "consensus",
+        "People's consensus",
+        {"majority": "majority", "dawid-skene": "Dawid–Skene"},
+        "How several people's labels become one; Dawid–Skene weighs each person by how reliable they look",
+    ),
+    Choice(
+        "undecided",
+        "Without a majority",
+        {"missing": "left out", "tie": "a tie"},
+        "What becomes of an item on which no label has more votes than each other one",
+    ),
 )
 TWO_WAY = Choice(
-    "two_way", "Intervals of alpha", {"no": "for these raters", "yes": "other raters drawn too (8 or more)"}
+    "two_way",
+    "Intervals of alpha",
+    {"no": "for these raters", "yes": "other raters drawn too (8 or more)"},
+    "Whether the interval of Krippendorff's alpha allows for other people too",
 )
 PART = Choice(
     "part",
     "Part of the items",
     {"all": "all of them", "development": "development, to tune on", "test": "test, held out"},
+    "Judges tuned on one part are tested fairly on the other",
 )
 NUMBERS = {
     "length_k": ("Length rule K", "none", "A judge's slight win becomes a tie if the winner is longer by more"),
@@ -62,6 +84,34 @@ NUMBERS = {
     "test_share": ("Test share", "0.5", "The share of questions that the test part holds out"),
 }
 
+BOXES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
+    "cluster": (
+        "Resample by",
+        "item",
+        "What intervals resample: each item, each question (prompt), a tag (tag:NAME) or a field of the items",
+        ("item", "prompt"),
+    ),
+    "chosen": (
+        "Labelled items chosen",
+        "random",
+        "How the labelled items were chosen: random, doubt (the judge's), or the field with each item's chance",
+        ("random", "doubt"),
+    ),
+    "scores": (
+        "Scores to check against",
+        "no study",
+        "The name of a study of scores (1 to 5) on the same responses, to check preferences against",
+        (),
+    ),
+}
+FILTERS = {
+    "tag": "items with the tag",
+    "model": "items with the model",
+    "annotators": "verdicts of",
+    "since": "people's verdicts since",
+    "until": "people's verdicts before",
+    "part": "the part",
+}
 OTHERS = ("cluster", "chosen", "scores", "two_way", "tag", "model", "annotators", "since", "until")
 
 
@@ -154,7 +204,7 @@ def show_rules(words: Words, choices: Choices) -> str:
     named = [*(choice.name for choice in (*CHOICES, PART)), *NUMBERS, *OTHERS]
     changed = sum(bool(only(words, name)) for name in named)
     told = f" · {changed} set" if changed else ""
-    boxes = [
+    choosers = [
         _boxes("Tags", "tag", choices.tags, words),
         _boxes("Models", "model", choices.models, words),
         _boxes("Annotators", "annotators", choices.annotators, words),
@@ -168,18 +218,26 @@ def show_rules(words: Words, choices: Choices) -> str:
         )
     )
     numbers = "".join(_input(name, words) for name in NUMBERS)
+    boxes = "".join(_box(name, words) for name in BOXES)
     part = _select(PART, words, USUAL.filters.part)
     chosen = _select(TWO_WAY, words, "no") + "".join(
         _select(choice, words, getattr(USUAL, choice.name)) for choice in CHOICES
     )
     return (
         f'<details class="rules"><summary>Filters and rules{told}</summary><form>'
-        f'<div class="boxes">{"".join(boxes)}</div><div class="fields-row">{days}{part}</div>'
+        f'<div class="boxes">{"".join(choosers)}</div><div class="fields-row">{days}{part}</div>'
         f'<div class="fields-row">{chosen}</div>'
-        f'<div class="fields-row">{numbers}{_cluster(words)}{_chosen(words)}{_scores(words)}</div>'
+        f'<div class="fields-row">{numbers}{boxes}</div>{_glossary()}'
         '<p class="actions"><button type="submit" class="primary">Apply</button>'
-        '<button type="button" data-clear>Clear all</button></p></form></details>'
+        f'<button type="button" data-clear>Clear all</button></p></form></details>{show_chosen(words)}'
     )
+
+
+def _glossary() -> str:
+    """Return what the rules mean, for whom no pointer can hover."""
+    meanings = {choice.label: choice.meant for choice in (PART, TWO_WAY, *CHOICES)}
+    meanings |= {label: tip for label, _, tip in NUMBERS.values()}
+    return show_glossary(meanings | {label: tip for label, _, tip, _ in BOXES.values()})
 
 
 def _boxes(title: str, name: str, known: Sequence[str], words: Words) -> str:
@@ -200,7 +258,8 @@ def _select(choice: Choice, words: Words, usual: str) -> str:
         f'<option value="{value}"{" selected" if value == chosen else ""}>{escape(told)}</option>'
         for value, told in choice.values.items()
     )
-    return f'<label>{choice.label} <select name="{choice.name}" data-usual="{usual}">{entries}</select></label>'
+    box = f'<select name="{choice.name}" data-usual="{usual}">{entries}</select>'
+    return f'<label title="{escape(choice.meant)}">{choice.label} {box}</label>'
 
 
 def _input(name: str, words: Words) -> str:
@@ -211,27 +270,26 @@ def _input(name: str, words: Words) -> str:
     )
 
 
-def _cluster(words: Words) -> str:
-    tip = "What intervals resample: each item, each question (prompt), a tag (tag:NAME) or a field of the items"
+def _box(name: str, words: Words) -> str:
+    label, empty, tip, offered = BOXES[name]
+    listed = "".join(f'<option value="{value}">' for value in offered)
     return (
-        f'<label title="{tip}">Resample by <input name="cluster" size="14" list="clusters" placeholder="item" '
-        f'value="{escape(only(words, "cluster"))}"></label>'
-        '<datalist id="clusters"><option value="item"><option value="prompt"></datalist>'
+        f'<label title="{escape(tip)}">{label} <input name="{name}" size="14" list="{name}-offered" '
+        f'placeholder="{empty}" value="{escape(only(words, name))}"></label>'
+        f'<datalist id="{name}-offered">{listed}</datalist>'
     )
 
 
-def _chosen(words: Words) -> str:
-    tip = "How the labelled items were chosen: random, doubt (the judge's), or the field with each item's chance"
+def show_chosen(words: Words) -> str:
+    """Return which filters are set, in sight: a number must not be taken for one of the whole study."""
+    found = [
+        f"{told} <bdi>{escape(', '.join(_several(words, name)))}</bdi>"
+        for name, told in FILTERS.items()
+        if _several(words, name)
+    ]
+    if not found:
+        return ""
     return (
-        f'<label title="{tip}">Labelled items chosen <input name="chosen" size="14" list="chosen-by" '
-        f'placeholder="random" value="{escape(only(words, "chosen"))}"></label>'
-        '<datalist id="chosen-by"><option value="random"><option value="doubt"></datalist>'
-    )
-
-
-def _scores(words: Words) -> str:
-    tip = "The name of a study of scores (1 to 5) on the same responses, to check preferences against"
-    return (
-        f'<label title="{tip}">Scores to check against <input name="scores" size="14" placeholder="no study" '
-        f'value="{escape(only(words, "scores"))}"></label>'
+        f'<p class="chosen"><span>Only {"; ".join(found)}.</span> '
+        '<button type="button" data-clear="filters">Clear filters</button></p>'
     )

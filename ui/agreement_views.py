@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from exchange.charts import WIDE, ceiling_chart
+from exchange.charts import ceiling_chart
+from exchange.drawing import WIDE
+from exchange.glossary import AC1, KAPPA, MEANINGS, QUADRATIC
 from ui.agreement_cards import list_cards
 from ui.agreement_parts import (
     cell,
@@ -21,18 +24,20 @@ from ui.agreement_parts import (
     show_listing,
     show_number,
     show_rater,
+    show_reasons,
 )
 from ui.display import escape
-from ui.notices import show_hint
+from ui.notices import count, show_hint
 
 Value = dict[str, Any]
+INTERVAL = re.compile(r"[−\d.%\s]*\[[−\d.,%\s]+\]")  # a number with its ends stays on one line
 HEADS = (
     ("Judge", ""),
     ("n", "Items with a label of the judge and a consensus of people"),
     ("Agreement", "Share of items on which judge and consensus have the same label"),
-    ("Kappa", "Cohen's kappa: agreement beyond what chance would give; 1 is perfect, 0 is chance"),
-    ("Quadratic", "Kappa in which a near miss counts for more than a far one"),
-    ("AC1", "Gwet's AC1: like kappa, but steady when nearly all labels are the same"),
+    ("Kappa", KAPPA),
+    ("Quadratic", QUADRATIC),
+    ("AC1", AC1),
     ("With people", "The judge against each person, on the same items as the next column"),
     ("Ceiling", "People against each other, on the items that have the judge and two people"),
     ("Gap", "The judge with people minus people with each other; negative is worse than a person"),
@@ -59,7 +64,8 @@ def show_views(study: str, view: str, moment: datetime) -> str:
 
 def show_sentence(value: Value) -> str:
     """Return the sentence in large type, and what to beware of behind it."""
-    return f'<p class="sentence"><bdi>{escape(value["sentence"])}</bdi></p>{_warnings(value["warnings"])}'
+    whole = INTERVAL.sub(r'<span class="whole">\g<0></span>', escape(value["sentence"]))
+    return f'<p class="sentence"><bdi>{whole}</bdi></p>{_warnings(value["warnings"])}'
 
 
 def _warnings(warnings: Sequence[str]) -> str:
@@ -79,11 +85,13 @@ def _sections(value: Value, chosen: str) -> Iterator[str]:
     judges = value["judges"]
     if judges:
         yield _ceiling(judges)
-        yield f"<h2>Judges</h2>{_judges(judges)}{_glossary()}"
+        yield f"<h2>Judges</h2>{_judges(judges)}"
         if value["comparisons"]:
             yield _comparison(value)
     elif value["raters"]:
         yield show_hint("No judge has given a verdict yet: start one on the Judges page.")
+    elif value["options"]["filters"]:
+        yield show_hint("Numbers appear when the filters leave items with verdicts: clear or change some of them.")
     else:
         yield show_hint(
             "Numbers appear with the first verdicts: people give them on Review, judges on the Judges page."
@@ -99,8 +107,10 @@ def _ceiling(judges: Sequence[Value]) -> str:
     for judge in judges:
         rows.append((show_rater("judge", judge["name"]), judge["leave_one_out"]))
         rows.append((f"gap of <bdi>{escape(judge['name'])}</bdi>", judge["gap"]))
-    charts = show_both(partial(ceiling_chart, judges), WIDE)
-    return show_figure("ceiling", charts, show_estimates("The human ceiling", rows))
+    numbers = show_estimates("The human ceiling", rows)
+    if all(judge["leave_one_out"]["value"] is None for judge in judges):
+        return show_reasons(numbers, judges[0]["leave_one_out"].get("why", ""))
+    return show_figure("ceiling", show_both(partial(ceiling_chart, judges), WIDE), numbers)
 
 
 def _judges(judges: Sequence[Value]) -> str:
@@ -118,7 +128,10 @@ def _judges(judges: Sequence[Value]) -> str:
             + _alt_test(judge["alt_test"])
             + count_cell(silent)
         )
-    return show_listing("judges", show_cells("Judges", HEADS, rows, sorts=True))
+    meanings = {name: meant for name, meant in HEADS if meant}
+    if len(judges) > 1:
+        meanings["McNemar’s test"] = MEANINGS["McNemar p"]
+    return show_listing("judges", show_cells("Judges", HEADS, rows, sorts=True), meanings=meanings)
 
 
 def _alt_test(test: Value) -> str:
@@ -126,11 +139,6 @@ def _alt_test(test: Value) -> str:
         return cell(show_dash(test["why"] or "undefined"), "")
     told = "passes" if test["passes"] else "fails"
     return cell(f"ω {test['winning_rate']:.2f}, {told}", test["winning_rate"])
-
-
-def _glossary() -> str:
-    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(meant)}.</dd>" for name, meant in HEADS if meant)
-    return f'<details class="glossary"><summary>What are these?</summary><dl>{listed}</dl></details>'
 
 
 def _comparison(value: Value) -> str:
@@ -149,14 +157,28 @@ def _comparison(value: Value) -> str:
 
 
 def _difference(pair: Value) -> str:
+    if not pair["n"]:
+        return "There is nothing to compare: no item has both judges and a consensus of people."
     p = pair["mcnemar_p"]
     chance = show_dash("no item tells the two apart") if p is None else "&lt; 0.001" if p < 0.001 else f"{p:.3f}"
     apart = f"<bdi>{escape(pair['b'])}</bdi> minus <bdi>{escape(pair['a'])}</bdi>"
     return (
-        f"{apart}, on the same {pair['n']} items and people: agreement {show_number(pair['exact'])}, "
-        f"kappa {show_number(pair['kappa'])}, AC1 {show_number(pair['ac1'])}; "
-        f'<span title="Whether one of them is right more often where only one is">McNemar’s test</span> p {chance}.'
+        f"{_told_apart(pair)}{apart}, on the same {count(pair['n'], 'item')} and people: agreement "
+        f"{show_number(pair['exact'])}, kappa {show_number(pair['kappa'])}, AC1 {show_number(pair['ac1'])}; "
+        f'<span title="{escape(MEANINGS["McNemar p"])}">McNemar’s test</span> p {chance}.'
     )
+
+
+def _told_apart(pair: Value) -> str:
+    """Return in plain words what the interval of the difference says."""
+    low, high, (one, other) = pair["exact"]["low"], pair["exact"]["high"], (pair["b"], pair["a"])
+    if low is None or high is None:
+        return ""
+    if low <= 0 <= high:
+        return "<strong>The two cannot be told apart by how often they agree with people.</strong> "
+    if high < 0:
+        one, other = other, one
+    return f"<strong><bdi>{escape(one)}</bdi> agrees with people more often than <bdi>{escape(other)}</bdi>.</strong> "
 
 
 def _picker(judges: Sequence[Value], at: int) -> str:

@@ -38,7 +38,9 @@ def show_choice(judges: Sequence[str], judge: str) -> str:
 def show_pager(start: int, shown: int, total: int) -> str:
     """Return which of the disagreements are shown, and the ways to those beside them."""
     if not total:
-        return show_hint("The judge and the people's consensus agree on every item that both have.")
+        return show_hint(
+            "There is no disagreement to show: where there are both, the judge's label is that of people's consensus."
+        )
     back, on = max(0, start - PAGE), start + PAGE
     return (
         f'<nav class="pager" aria-label="Pages of disagreements">'

@@ -1,5 +1,7 @@
 """The agreement page as a researcher meets it."""
 
+import csv
+import io
 import json
 from pathlib import Path
 from urllib.error import HTTPError
@@ -7,6 +9,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 import app
@@ -81,6 +84,9 @@ def test_a_cell_of_the_confusion_matrix_leads_to_its_items(open_page, served, st
     card.locator(f".broad .cell[data-row='{row}'][data-column='{column}']").click()
     card.get_by_role("link", name=wanted[0], exact=True).click()
     expect(page.locator("#item-detail h2")).to_have_text(wanted[0])
+    page.go_back()
+    expect(card.locator(".cell-items li")).to_have_text(wanted)  # the cell is still pressed
+    expect(card.locator(".cell-items")).to_be_in_viewport()  # and the page where it was left
 
 
 def test_filters_change_the_numbers_to_those_of_the_command(open_page, served, study, capfdbinary):
@@ -120,12 +126,15 @@ def test_filters_change_the_numbers_to_those_of_the_command(open_page, served, s
     kappa = printed["judges"][0]["vs_consensus"]["kappa"]["value"]
     assert float(shown.nth(3).get_attribute("data-value")) == kappa
     page.get_by_text("Filters and rules").click()
+    page.get_by_role("button", name="Clear filters").click()
+    expect(page.get_by_text("Filters and rules · 2 set")).to_be_visible()  # the rules stay: levels, resamples
+    page.get_by_text("Filters and rules").click()
     page.get_by_role("button", name="Clear all").click()
     expect(page.get_by_text("Filters and rules · ")).to_have_count(0)
 
 
 def test_charts_and_files_can_be_taken_away(open_page, study):
-    page = open_agreement(open_page, study)
+    page = open_agreement(open_page, study, "&__theme=dark")
     made = {}
     for kind in ("SVG", "PNG", "CSV"):
         with page.expect_download() as waited:
@@ -136,6 +145,13 @@ def test_charts_and_files_can_be_taken_away(open_page, study):
     assert b"people with each other" in made["SVG"]
     assert made["PNG"].startswith(b"\x89PNG")
     assert len(made["CSV"].splitlines()) == 6
+    ground = Image.open(io.BytesIO(made["PNG"])).convert("L").getpixel((5, 5))
+    assert ground < 40  # else what is light on dark would be light on white paper
+    with page.expect_download() as waited:
+        page.get_by_role("button", name="Download CSV: judges").click()
+    head, first, *_ = csv.reader(Path(waited.value.path()).read_text("utf-8").splitlines())
+    row = dict(zip(head, first, strict=True))
+    assert float(row["Kappa low"]) < float(row["Kappa"]) < float(row["Kappa high"])
     with page.expect_download() as waited:
         page.get_by_role("button", name="HTML report").click()
     assert waited.value.suggested_filename == "agreeing-agreement.html"
@@ -152,6 +168,10 @@ def test_judges_are_sorted_compared_and_picked(open_page, served, study):
     expect(page.locator(".compare [role=status]")).to_contain_text("llama-y minus gpt-x, on the same 30 items")
     page.get_by_label("Second judge").select_option("gpt-x")
     expect(page.locator(".compare [role=status]")).to_contain_text("Choose two different judges.")
+    page.get_by_label("First judge").select_option("llama-y")
+    page.locator("#card-confusion .broad .cell").first.click()
+    expect(page.locator(".cell-items h4").first).to_be_visible()
+    expect(page.get_by_label("Second judge")).to_have_value("0")  # what was chosen stays
     page.get_by_label("Judge in the cards below").select_option("llama-y")
     expect(page.locator("#card-confusion [data-judge='llama-y']")).to_be_visible()
     expect(page.locator("#card-confusion [data-judge='gpt-x']")).to_be_hidden()
@@ -222,7 +242,8 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_nothing_scrolls_sideway
 
 def test_the_printed_report_is_dark_on_white_and_no_wider_than_its_paper(open_page, served, study):
     page = open_page("/agreement", width=680, height=960)  # an A4 sheet less its margins
-    page.set_content(write_report(agree(served.store, study, QUICK)))
+    fill(served.store, "long names", "annotator_whose.name@has-no-place-to-break" * 2)
+    page.set_content(write_report(agree(served.store, "long names", QUICK)))
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= 680
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"

@@ -7,9 +7,11 @@ import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
 import pytest
+from small_studies import human, judged, label_of, many, put
 
 from exchange.agreeing import agree
-from exchange.charts import Row, confusion_chart, interval_chart
+from exchange.charts import Row, confusion_chart, curve_chart, interval_chart, strength_chart
+from exchange.drawing import NARROW, PHONE, WIDE
 from exchange.grid import Table, as_latex, as_markdown
 from exchange.panel import Options
 from exchange.report import list_charts, write_report
@@ -90,7 +92,65 @@ def test_undefined_is_a_dash_with_its_reason():
 def test_a_cell_can_be_clicked_only_where_asked():
     plain, linked = (confusion_chart(("B", "A"), [[1, 2], [3, 4]], ("x", "y"), links) for links in (False, True))
     assert "data-row" not in plain
-    assert re.findall(r'data-row="(\d)" data-column="(\d)"', linked) == [("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")]
+    # A stands before B, as on Review; the places are those of the scale.
+    assert re.findall(r'data-row="(\d)" data-column="(\d)"', linked) == [("1", "1"), ("1", "0"), ("0", "1"), ("0", "0")]
+
+
+FRAMES = pytest.mark.parametrize("frame", [WIDE, NARROW, PHONE])
+
+
+def texts_in(chart):
+    return [found.text or "" for found in ET.fromstring(chart).iter("{http://www.w3.org/2000/svg}text")]
+
+
+@FRAMES
+def test_long_names_that_begin_alike_stay_apart(frame):
+    made = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 9}
+    names = [f"some-organisation/a-model-with-a-rather-long-name-v{n}-and-a-long-ending-too" for n in range(6)]
+    shown = [
+        text
+        for text in texts_in(interval_chart("t", [Row(name, "judge", made) for name in names], frame=frame))
+        if "◆" in text
+    ]
+    assert len(set(shown)) == 6
+    assert max(map(len, shown)) <= frame.name
+
+
+@FRAMES
+def test_strengths_keep_their_ranks_whole(frame):
+    strength = {"value": -1.161, "low": -1.582, "high": -0.832, "n": 60}
+    models = [
+        {"name": f"model-{n}-chat-large", "bradley_terry": strength | {"rank": [n, n + n % 2]}} for n in range(9, 13)
+    ]
+    shown = " ".join(texts_in(strength_chart(models, frame)))
+    for ranks in ("rank 9–10", "rank 10", "rank 11–12", "rank 12"):
+        assert re.search(rf"{ranks}(?!–)\b", shown)
+
+
+@FRAMES
+def test_each_curve_is_named_beside_a_piece_of_its_line(frame):
+    curve = [{"epsilon": 0.0, "winning_rate": 0.0}, {"epsilon": 0.3, "winning_rate": 1.0}]
+    judges = [{"name": f"j{n}", "alt_test": {"curve": curve, "why": None}} for n in range(6)]
+    chart = curve_chart(judges, frame)
+    drawn = re.findall(r"<polyline[^>]*stroke-dasharray:([^;\"]*)", chart)
+    named = re.findall(r"<line[^>]*stroke-width:2;stroke-dasharray:([^;\"]*)\"/><text[^>]*>◆ j\d", chart)
+    assert drawn == named
+    assert len(set(drawn)) == 6
+    assert float(re.search(r'viewBox="0 0 \d+ (\d+)"', chart)[1]) > max(map(float, re.findall(r' y="([\d.]+)"', chart)))
+
+
+def test_no_chart_is_drawn_of_nothing(store, tmp_path):
+    items = many(lambda n: [human("ana", label_of(n)), judged(label_of(n))])
+    charts = list_charts(agree(store, put(store, tmp_path, items), Options(resamples=100)))
+    assert not {"The human ceiling", "Position"} & charts.keys()
+    assert "Length" in charts
+
+
+def test_the_report_explains_the_words_of_its_tables(value):
+    page = write_report(value)
+    for word in ("kappa", "PABAK", "fairness", "order effect"):
+        assert f"<dt>{word}</dt>" in page
+    assert "<dt>RMSE</dt>" not in page  # a word that is not in it
 
 
 def test_tables_to_copy_keep_their_columns_whatever_the_cells_hold(value):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 
 import gradio as gr
 import pytest
@@ -171,7 +172,56 @@ def test_filters_choose_the_numbers_that_the_command_gives(page):
     shown = page.show(at(f"study=s&{QUICK}&tag=t1&annotators=ana"))
     made = json.loads(page.make_file(f"?study=s&{QUICK}&tag=t1&annotators=ana", "json", ANA)["text"])
     assert made == json.loads(json.dumps(value))
-    assert value["sentence"].split(" (")[0] in shown
+    assert value["sentence"].split(" (")[0] in re.sub(r"<[^>]*>", "", shown)
+
+
+def test_filters_that_are_set_are_told_and_so_is_that_they_leave_nothing(page):
+    shown = unescape(page.show(at(f"study=s&{QUICK}&tag=t1&since=2020-01-01")))
+    assert "Only items with the tag <bdi>t1</bdi>; people's verdicts since <bdi>2020-01-01</bdi>." in shown
+    assert "Clear filters" not in page.show(at(f"study=s&{QUICK}"))
+    assert "The filters leave 0 items and no verdict." in page.show(at(f"study=s&{QUICK}&tag=t1&model=nonesuch"))
+    told = unescape(page.show(at(f"study=s&{QUICK}&until=2020-01-01")))
+    assert "j gave verdicts on 24 items, but the filters leave no person's verdict." in told
+    part = page.show(at(f"study=s&{QUICK}&view=disagreements&until=2020-01-01"))
+    assert "There is no disagreement to show" in part
+
+
+def test_where_every_number_of_a_chart_is_missing_the_reason_stands_instead(put):
+    shown = put([item(n, [human("ana", label(n)), judged(label(n))]) for n in range(6)]).show(at(f"study=s&{QUICK}"))
+    ceiling, position = (
+        shown[: shown.index("<h2>Judges")],
+        shown[shown.index('id="card-position"') :].split("</section>")[0],
+    )
+    for part, why in ((ceiling, "no item has two humans and the judge"), (position, "order")):
+        assert "<svg" not in part
+        assert why in re.search(r'<p class="hint">There is no answer yet: ([^<]*)', part)[1]
+
+
+def test_a_table_s_words_are_explained_where_it_stands(page):
+    shown = page.show(at(f"study=s&{QUICK}"))
+    for card, word in (
+        ("orders", "fairness"),
+        ("otherwise", "PABAK"),
+        ("people-together", "mean of pairwise kappas"),
+        ("policy", "strict"),
+    ):
+        part = shown[shown.index(f'id="card-{card}"') :].split("</section>")[0]
+        assert f"<dt>{word}</dt>" in part
+
+
+def test_two_judges_are_told_apart_in_words(put):
+    def verdicts(n):
+        wrong = label(n + (n % 4 > 0))
+        return [human("ana", label(n)), judged(label(n), name="right"), judged(wrong, name="wrong")]
+
+    shown = put([item(n, verdicts(n)) for n in range(24)]).show(at(f"study=s&{QUICK}"))
+    assert "<strong><bdi>right</bdi> agrees with people more often than <bdi>wrong</bdi>.</strong>" in shown
+
+    def alike(n):
+        return [human("ana", label(n)), judged(label(n + n % 2), name="j"), judged(label(n + (n + 1) % 2), name="k")]
+
+    same = put([item(n, alike(n)) for n in range(24)], "alike").show(at(f"study=alike&{QUICK}"))
+    assert "<strong>The two cannot be told apart by how often they agree with people.</strong>" in same
 
 
 def test_a_page_asked_for_again_is_not_computed_again_until_a_verdict_is_added(page, put, monkeypatch):

@@ -1,0 +1,73 @@
+"""What the words of the tables mean, one sentence each: for the page, where they stand, and for the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from exchange.grid import Table
+
+KAPPA = "Cohen's kappa: agreement beyond what chance would give; 1 is perfect, 0 is chance"
+QUADRATIC = "Kappa in which a near miss counts for more than a far one"
+AC1 = "Gwet's AC1: like kappa, but steady when nearly all labels are the same"
+CHANCE = "How often chance alone would give as much; a small p is hardly chance"
+
+MEANINGS = {
+    "agreement": "Share of items, or pairs of votes, with the same label",
+    "kappa": KAPPA,
+    "quadratic kappa": QUADRATIC,
+    "linear kappa": "Kappa in which a miss by two labels counts for twice a miss by one",
+    "AC1": AC1,
+    "AC2": "AC1 in which a near miss counts for more than a far one",
+    "Scott's pi": "Like kappa, with chance taken from the labels of both raters together",
+    "PABAK": "Agreement on a scale where 0 is guessing among all labels alike and 1 is perfect",
+    "prevalence index": "How much more often both give the one of two labels than both give the other",
+    "bias index": "How much more often one rater gives a label than the other does",
+    "same side or tie": "Share of items with the same side, or both a tie, however strong",
+    "where neither says tie": "Agreement where neither of the two says tie",
+    "share of those items": "How many of all items that is",
+    "share of those votes": "How many of all pairs of votes that is",
+    "where people decide": "Agreement where people pick a side; a tie of the judge counts half",
+    "within one label": "Share of items with the same label or the one beside it",
+    "pairs of votes": "Each person's vote with the judge's, or with each other person's",
+    "same label": "Share of items with the same label in both orders",
+    "right in both orders": "Share of items with people's label whichever response is shown first",
+    "right in order AB": "Share of items with people's label when A is shown first",
+    "right in order BA": "Share of items with people's label when B is shown first",
+    "order effect": "How far being shown first moves the verdict, in units of reward; 0 is not at all",
+    "fairness": "Verdicts that moved to the first place minus those to the second, of all that moved; 0 is even",
+    "moved to first, second": "Verdicts that followed the first place, and the second, when the sides were exchanged",
+    "p": CHANCE,
+    "McNemar p": f"Whether one judge is right more often where only one of the two is. {CHANCE}",
+    "q": "p, corrected for how many pairs of judges are compared",
+    "Pearson": "Correlation: 1 is a straight line upwards, 0 is none",
+    "Spearman": "Correlation of the ranks instead of the values",
+    "Kendall tau-b": "Pairs of items put in the same order minus those in the opposite one, as a share; ties allowed",
+    "Lin's concordance": "Correlation that a constant shift or another spread lowers",
+    "MAE": "Mean distance of the judge's score from people's",
+    "RMSE": "The same distance with large ones counted for more",
+    "bias": "The judge's mean score minus people's",
+    "Spearman within prompts": "Correlation of ranks among the responses to one prompt, averaged over prompts",
+    "Spearman between models": "Correlation of the models' ranks by their mean scores",
+    "pairs ordered alike": "Share of pairs of responses that judge and people put in the same order",
+    "Pearson over its bound": "Pearson relative to the most it can be, as people's mean is itself uncertain",
+    "ω": "Share of people whom the judge may replace; from one half on it passes",
+    "Spearman of strengths": "Correlation of the models' ranks by the judge with those by people",
+    "alpha ordinal": "Krippendorff's alpha: agreement of all beyond chance, near misses counted for more",
+    "alpha nominal": "Krippendorff's alpha: agreement of all beyond chance, every miss alike",
+    "alpha interval": "Krippendorff's alpha: labels as numbers, distances squared",
+    "ICC(2,1)": "Share of the scores' variance that lies between items, for one person's score",
+    "ICC(2,k)": "The same for the mean score of all people",
+    "WB-Reward": "Mean reward: 1 a strong win, 0.5 a slight one, 0 a tie, and negative for losses",
+    "win rate": "Share of wins; a tie is half a win",
+    "Bradley–Terry": "A model's strength, from who beat whom: the log odds of winning against the mean model",
+    "labels' worth": "How many labels without a judge one label together with the judge is worth",
+    "Rogan–Gladen": "The judge's win rate corrected by how often it errs on either label",
+    "drift": "Agreement with the others in the second half of a person's work minus that in the first",
+    "with themselves": "Agreement on items that a person was secretly given twice",
+}
+
+
+def words_in(tables: Iterable[Table]) -> dict[str, str]:
+    """Return what the words mean that are heads in tables, along their top or down their side."""
+    used = {word for table in tables for word in (*table.head, *(row[0] for row in table.rows))}
+    return {word: meant for word, meant in MEANINGS.items() if word in used}
