@@ -169,6 +169,22 @@ const listItems = async (cell, comes = true) => {
     place.textContent = "The server did not answer. Press the cell again.";
   }
 };
+// Numbers that no longer hold stay as they are until somebody asks for the new ones, which are made meanwhile.
+const renew = async () => {
+  const told = element.querySelector("[data-renew]:not([data-asked])");
+  if (!told) return;
+  told.dataset.asked = "";
+  try {
+    const made = await accord.call("agreement_renew", search());
+    told.textContent = made.ready ? "· verdicts came since" : "";
+    if (!made.ready) return;
+    const button = element.querySelector("[data-refresh]");
+    button.textContent = "Show the new numbers";
+    button.classList.add("primary");
+  } catch {
+    told.textContent = "· verdicts came since";
+  }
+};
 const makeFile = async (button) => {
   const told = element.querySelector(".takes.files + .told");
   told.textContent = "Making the file …";
@@ -223,8 +239,12 @@ const pressed = (target) => {
     window.location.assign(accord.address("/agreement", { study, view, judge }));
   }
 };
-dress();
-watch("value", dress);
+const shown = () => {
+  dress();
+  renew();
+};
+shown();
+watch("value", shown);
 element.addEventListener("click", ({ target }) => pressed(target));
 element.addEventListener("keydown", (event) => {
   const cell = event.target.closest(".cell");

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from threading import Lock
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -27,12 +25,12 @@ from ui.agreement_views import show_cell_items, show_sentence, show_value, show_
 from ui.disagreements import PAGE, show_choice, show_counts, show_disagreement, show_pager
 from ui.display import escape
 from ui.downloads import file_name
+from ui.kept_answers import KeptAnswers, Question
 from ui.notices import offer_studies, show_failure, show_hint
 from ui.page import FOLDER, on_load, open_door, signed_in
 from ui.sheet import CAUSES
 
 SCRIPT = (FOLDER / "agreement.js").read_text(encoding="utf-8")
-MOST_KEPT = 16  # answers kept for whoever asks the same again
 WAITING = '<p class="hint" role="status">The numbers are being computed …</p>'
 
 
@@ -41,14 +39,6 @@ class Controls:
     """The page is one piece of markup."""
 
     frame: gr.HTML
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """An answer, and as of when it is."""
-
-    answer: Any
-    moment: datetime
 
 
 class Agreement:
@@ -60,8 +50,7 @@ class Agreement:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.looks = Looks(store)
-        self.kept: OrderedDict[Any, Known] = OrderedDict()
-        self.one_at_a_time = Lock()  # the work keeps a processor busy: side by side it would only be slower
+        self.kept = KeptAnswers()
 
     def layout(self) -> Controls:
         """Put the frame on the page."""
@@ -71,6 +60,7 @@ class Agreement:
     def wire(self, on: Controls) -> None:
         """Fill the frame when the page is opened, and open the doors its script and other programs call."""
         on_load(self.show, [on.frame])
+        open_door(self.renew, "agreement_renew")
         open_door(self.list_items, "agreement_cell")
         open_door(self.keep_cause, "agreement_cause")
         open_door(self.make_file, "agreement_file")
@@ -79,7 +69,7 @@ class Agreement:
     def agreement(self, study: str, request: gr.Request) -> dict:  # type: ignore[type-arg]
         """Give the whole JSON of a study's agreement under the usual rules, as `agreement --json` prints it."""
         try:
-            answer = dict(self._agree(study, Options()).answer)
+            answer = dict(self.kept.answer(self._numbers(study, Options())).answer)
         except AccordError as error:
             raise gr.Error(str(error), print_exception=False) from error
         self._took(study, "json, by a program", request)
@@ -104,11 +94,11 @@ class Agreement:
 
     def show_numbers(self, study: str, words: Words, by: str = "") -> str:
         """Return the sentence, then everything else, and write down who saw it."""
-        known = self._agree(study, read_rules(words))
+        known = self.kept.answer_at_once(self._numbers(study, read_rules(words)))
         self.looks.note("agreement_seen", study, by)
         rules = show_rules(words, self.store.choices(study))
         return (
-            f"{show_views(study, '', known.moment)}{show_sentence(known.answer)}{rules}"
+            f"{show_views(study, '', known.moment, known.holds)}{show_sentence(known.answer)}{rules}"
             f"{show_value(known.answer, only(words, 'judge'))}"
         )
 
@@ -117,10 +107,10 @@ class Agreement:
         rules, choices = read_rules(words), self.store.choices(study)
         judge = only(words, "judge") or next(iter(choices.judges), "")
         if not judge:
-            return show_views(study, "disagreements", self.store.clock()) + show_hint(
+            return show_views(study, "disagreements", self.store.clock(), holds=True) + show_hint(
                 "No judge has given a verdict yet."
             )
-        known = self._list(study, rules, judge)
+        known = self.kept.answer_at_once(self._differences(study, rules, judge))
         self.looks.note("disagreements_seen", study, by, judge=judge)
         text = only(words, "start")
         start = int(text) if text.isdecimal() and int(text) < len(known.answer) else 0
@@ -132,10 +122,25 @@ class Agreement:
         )
         pager = show_pager(start, len(shown), len(known.answer))
         return (
-            f"{show_views(study, 'disagreements', known.moment)}{show_rules(words, choices)}"
+            f"{show_views(study, 'disagreements', known.moment, known.holds)}{show_rules(words, choices)}"
             f'{show_choice(choices.judges, judge)}<div id="causes-counted">{self._count(study, judge)}</div>'
             f"{pager}{entries}{pager if len(shown) > 2 else ''}"
         )
+
+    def renew(self, search: str) -> dict:  # type: ignore[type-arg]
+        """Make the answer to an address anew; the page that was given an older one asks for it."""
+
+        def work() -> dict[str, Any]:
+            words = read_words(search)
+            study, rules = only(words, "study"), read_rules(words)
+            if only(words, "view") == "disagreements":
+                judge = only(words, "judge") or next(iter(self.store.choices(study).judges), "")
+                self.kept.answer(self._differences(study, rules, judge))
+            else:
+                self.kept.answer(self._numbers(study, rules))
+            return {"ready": True}
+
+        return _told(work)
 
     def _count(self, study: str, judge: str) -> str:
         return show_counts(self.store.causes(study, judge, tuple(CAUSES)))
@@ -146,7 +151,7 @@ class Agreement:
         def work() -> dict[str, Any]:
             words = read_words(search)
             study, rules = only(words, "study"), read_rules(words)
-            labels = self._agree(study, rules).answer["scale"]
+            labels = self.kept.answer_at_once(self._numbers(study, rules)).answer["scale"]
             if not (0 <= row < len(labels) and 0 <= column < len(labels)):
                 raise InputError("there is no such cell")
             found = list_cell(self.store, study, rules, (CONSENSUS, judge), (row, column))
@@ -179,7 +184,7 @@ class Agreement:
             words = read_words(search)
             if kind not in FILES:
                 raise InputError(f"{kind!r} is not one of: {', '.join(FILES)}")
-            value = self._agree(only(words, "study"), read_rules(words)).answer
+            value = self.kept.answer(self._numbers(only(words, "study"), read_rules(words))).answer
             text = FILES[kind](value)
             self._took(value["study"], kind, request)
             return {"name": f"{file_name(value['study'])}-agreement.{kind}", "text": text}
@@ -189,26 +194,22 @@ class Agreement:
     def _took(self, study: str, kind: str, request: gr.Request) -> None:
         self.store.record_event("export", study, format=f"agreement ({kind})", by=signed_in(request))
 
-    def _agree(self, study: str, rules: Options) -> Known:
-        return self._known(("numbers", study, rules), lambda: agree(self.store, study, rules))
+    def _numbers(self, study: str, rules: Options) -> Question:
+        return self._question(("numbers", study, rules), lambda: agree(self.store, study, rules))
 
-    def _list(self, study: str, rules: Options, judge: str) -> Known:
-        return self._known(("list", study, rules, judge), lambda: list_disagreements(self.store, study, rules, judge))
+    def _differences(self, study: str, rules: Options, judge: str) -> Question:
+        make = partial(list_disagreements, self.store, study, rules, judge)
+        return self._question(("differences", study, rules, judge), make)
 
-    def _known(self, asked: tuple[Any, ...], work: Callable[[], Any]) -> Known:
-        """Return an answer that still holds, or make it: while no verdict is added, no number changes."""
-        study, rules = self.store.study(asked[1]), asked[2]
-        # What was tried on the test part is counted over all studies.
-        newest = self.store.newest_verdict(study.name if rules.filters.part == "all" else None)
-        key = (*asked, newest, study.items)
-        with self.one_at_a_time:
-            if key not in self.kept:
-                moment = datetime.now(UTC)
-                self.kept[key] = Known(work(), moment)
-            self.kept.move_to_end(key)
-            while len(self.kept) > MOST_KEPT:
-                self.kept.popitem(last=False)
-            return self.kept[key]
+    def _question(self, asked: tuple[Any, ...], make: Callable[[], Any]) -> Question:
+        """Return a question about a study: while no verdict and no item is added, no answer changes."""
+
+        def state() -> tuple[Any, ...]:
+            study, rules = self.store.study(asked[1]), asked[2]
+            # What was tried on the test part is counted over all studies.
+            return self.store.newest_verdict(study.name if rules.filters.part == "all" else None), study.items
+
+        return Question(asked, state, make)
 
 
 def _write_tables(write: Callable[[Any], str]) -> Callable[[dict[str, Any]], str]:

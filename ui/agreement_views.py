@@ -49,16 +49,17 @@ HEADS = (
 )
 
 
-def show_views(study: str, view: str, moment: datetime) -> str:
-    """Return the study's name, the two views, and as of when the numbers are."""
+def show_views(study: str, view: str, moment: datetime, holds: bool) -> str:
+    """Return the study's name, the two views, as of when the numbers are, and whether they still hold."""
     links = "".join(
         f'<a data-view="{name}"{" aria-current=page" if name == view else ""}>{title}</a>'
         for name, title in (("", "Numbers"), ("disagreements", "Disagreements"))
     )
+    since = "" if holds else ' <span data-renew role="status">· verdicts came since: computing …</span>'
     return (
         f'<div class="agreement-head"><h2><bdi>{escape(study)}</bdi></h2><nav class="views" aria-label="Views">{links}'
-        f'</nav><span class="as-of">As of <time datetime="{moment.isoformat()}">{moment:%H:%M:%S} UTC</time></span>'
-        '<button type="button" data-refresh>Refresh</button></div>'
+        f'</nav><span class="as-of">As of <time datetime="{moment.isoformat()}">{moment:%H:%M:%S} UTC</time>{since}'
+        '</span><button type="button" data-refresh>Refresh</button></div>'
     )
 
 

@@ -250,3 +250,19 @@ def test_the_printed_report_is_dark_on_white_and_no_wider_than_its_paper(open_pa
     wide = "[...document.querySelectorAll('table, svg')].filter((e) => e.getBoundingClientRect().right > 681).length"
     assert page.evaluate(wide) == 0
     assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_new_numbers_of_a_large_study_are_made_behind_those_shown_and_never_jump(open_page, served, monkeypatch):
+    monkeypatch.setattr("ui.kept_answers.LONG", 0.0)
+    fill(served.store, "growing")
+    page = open_agreement(open_page, "growing")
+    sentence = page.locator(".sentence").inner_text()
+    item = Item("new", (Turn("user", "New?"),), "left", "right", "m1", "m2")
+    served.store.add_prepared("growing", [prepare(item, given(3))])
+    page.reload()
+    show = page.get_by_role("button", name="Show the new numbers")
+    expect(show).to_be_visible()
+    assert page.locator(".sentence").inner_text() == sentence
+    show.click()
+    expect(page.locator(".sentence")).not_to_have_text(sentence)
+    expect(page.get_by_role("button", name="Refresh")).to_be_visible()

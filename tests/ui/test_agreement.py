@@ -233,6 +233,22 @@ def test_a_page_asked_for_again_is_not_computed_again_until_a_verdict_is_added(p
     assert page.show(at(f"study=s&{QUICK}")) != first
 
 
+@pytest.mark.parametrize("view", ["", "&view=disagreements"])
+def test_what_took_long_is_given_as_it_was_until_it_has_been_made_anew(page, put, monkeypatch, view):
+    monkeypatch.setattr("ui.kept_answers.LONG", 0.0)
+    search = f"study=s&{QUICK}{view}"
+    first = page.show(at(search))
+    put([item(90, usual(90))])
+    older = page.show(at(search))
+    assert re.sub("<span data-renew.*?</span>", "", older) == first.replace("UTC</time></span>", "UTC</time> </span>")
+    assert "data-renew" in older
+    assert page.renew(f"?{search}") == {"ready": True}
+    newer = page.show(at(search))
+    assert newer != first
+    assert "data-renew" not in newer
+    assert "problem" in page.renew("?study=none")
+
+
 def test_a_cell_gives_its_items_under_the_rules_of_the_address(page):
     value = agree(page.store, "s", Options(resamples=100, filters=Filters(tags=("t0",))))
     counts = value["judges"][0]["vs_consensus"]["confusion"]
