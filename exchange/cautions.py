@@ -64,10 +64,11 @@ def list_cautions(panel: Panel, value: dict[str, Any]) -> list[str]:
     for subject in _subjects(panel, value):
         for kind, shown in subject.weaknesses():
             found[kind].append(f"{subject.name} ({shown})" if shown else subject.name)
-    return [f"{KINDS[kind]}: {_listed(names)}" for kind, names in found.items() if names]
+    return [f"{KINDS[kind]}: {list_some(names)}" for kind, names in found.items() if names]
 
 
-def _listed(names: list[str]) -> str:
+def list_some(names: list[str]) -> str:
+    """Return names as a list that does not grow without end."""
     rest = len(names) - MOST_NAMED
     return ", ".join(names) if rest <= 0 else f"{', '.join(names[:MOST_NAMED])} and {rest} more"
 

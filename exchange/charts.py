@@ -184,7 +184,7 @@ def corrected_chart(judge: Mapping[str, Any], percent: bool = True, frame: Frame
 
 def strength_chart(models: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str:
     """Return Bradley-Terry strengths, strongest first, with their intervals of ranks."""
-    known = sorted(models, key=lambda model: -(model["bradley_terry"]["value"] or 0.0))
+    known = sorted(models, key=_strongest_first)
 
     def rank(model: Mapping[str, Any]) -> str:
         found = model["bradley_terry"].get("rank")
@@ -192,6 +192,11 @@ def strength_chart(models: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> 
 
     rows = [Row(model["name"], "none", model["bradley_terry"], rank(model)) for model in known]
     return interval_chart("Bradley–Terry strengths", rows, reference=0.0, frame=frame)
+
+
+def _strongest_first(model: Mapping[str, Any]) -> tuple[bool, float]:
+    strength = model["bradley_terry"]["value"]
+    return strength is None, -(strength or 0.0)
 
 
 def confusion_chart(

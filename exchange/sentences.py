@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from exchange.cautions import list_cautions
+from exchange.cautions import list_cautions, list_some
 from exchange.figures import write_decimal, write_percent
 from exchange.panel import Panel
 
@@ -185,6 +185,8 @@ def _warn_of_sampling(panel: Panel, value: dict[str, Any]) -> list[str]:
     if panel.kind == "pairwise" and value["ranking"]:
         why = value["ranking"]["why"] or value["ranking"]["without_intervals"]
         found += [f"Bradley-Terry: {why}"] if why else []
+        unmet = value["ranking"]["without_games"]
+        found += [f"no strength without a verdict against another model: {list_some(unmet)}"] if unmet else []
     return found
 
 
