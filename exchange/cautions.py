@@ -88,6 +88,9 @@ def _subjects(panel: Panel, value: dict[str, Any]) -> Iterator[Subject]:
     for judge in value["judges"]:
         if judge["vs_consensus"]["n"]:
             yield _of_pair(f"{judge['name']} and the consensus", judge["vs_consensus"])
+        gap, headed = judge["gap"], judge["vs_consensus"]["n"]
+        if gap["value"] is not None and gap["n"] != headed:
+            yield Subject(f"{judge['name']} beside people's agreement", gap["n"], gap.get("clusters"))
         corrected = judge["corrected_win_rate"]
         if corrected["value"] is not None:
             yield Subject(f"rates corrected by {judge['name']}", corrected["n"], corrected.get("clusters"))

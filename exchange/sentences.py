@@ -31,8 +31,11 @@ def _tell_whole(value: dict[str, Any]) -> str:
         return f"The study has {_many(value['items'], 'item')} and no verdict yet."
     if not judges:
         return _tell_people(value, len(people))
+    readable = value["flow"]["readable"]
+    if not people and not readable:
+        return f"No verdict of {_names(judges)} could be read, and no person has given one."
     if not people:
-        return f"{_names(judges)} gave verdicts on {_many(value['flow']['readable'], 'item')}, but no person has yet."
+        return f"{_names(judges)} gave verdicts on {_many(readable, 'item')}, but no person has yet."
     known = [judge for judge in judges if judge["gap"]["value"] is not None]
     if known:
         best = max(known, key=lambda judge: float(judge["leave_one_out"]["value"]))
@@ -45,7 +48,7 @@ def _tell_gap(judge: dict[str, Any], judges: int) -> str:
     low, high = gap["low"], gap["high"]
     how, unsure = "as much as", ""
     if low is None or high is None:
-        how, unsure = "perhaps as much as", f" (no interval: {gap.get('why')})"
+        how, unsure = f"perhaps {_by_value(gap['value'])}", f" (no interval: {gap.get('why')})"
     elif high < 0:
         how = "less than"
     elif low > 0:
@@ -60,10 +63,18 @@ def _tell_gap(judge: dict[str, Any], judges: int) -> str:
     )
 
 
+def _by_value(gap: float) -> str:
+    return "as much as" if abs(gap) <= WIDE_GAP else "more than" if gap > 0 else "less than"
+
+
 def _tell_consensus(value: dict[str, Any], people: int) -> str:
     known = [judge for judge in value["judges"] if judge["vs_consensus"]["exact"]["value"] is not None]
     if not known and value["flow"]["overlapping"]:
         return "No item has both a judge's label and a consensus of people under these rules."
+    if not known and not value["flow"]["readable"]:
+        return (
+            f"No verdict of {_names(value['judges'])} could be read, so nothing can be said of agreement with people."
+        )
     if not known:
         return "The judges and the people have no item in common, so nothing can be said of their agreement."
     best = max(known, key=lambda judge: float(judge["vs_consensus"]["exact"]["value"]))

@@ -150,7 +150,7 @@ def _comparison(value: Value) -> str:
 
 def _difference(pair: Value) -> str:
     p = pair["mcnemar_p"]
-    chance = show_dash("no item tells the two apart") if p is None else "&lt; 0.001" if p < 0.001 else f"{p:.3f}"
+    chance = show_dash(pair["mcnemar_p_why"]) if p is None else "&lt; 0.001" if p < 0.001 else f"{p:.3f}"
     apart = f"<bdi>{escape(pair['b'])}</bdi> minus <bdi>{escape(pair['a'])}</bdi>"
     return (
         f"{apart}, on the same {pair['n']} items and people: agreement {show_number(pair['exact'])}, "
