@@ -193,6 +193,7 @@ def import_(
             wanted,
             seed,
             by=BY,
+            guess_rest=True,
         )
         done = import_files(store, request, lambda line: typer.echo(line, err=True))
     for note in done.notes:

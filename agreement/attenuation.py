@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from agreement.categories import Categories
-from agreement.many import coincidences, count_labels, krippendorff
+from agreement.many import add_coincidences, count_labels, krippendorff
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def correct_attenuation(r: float | None, codes: ArrayLike, categories: Categorie
     """
     counts = count_labels(codes, len(categories))
     rated = counts.sum(axis=1)
-    alpha = float(krippendorff(coincidences(counts).sum(axis=0), "interval", categories.array))
+    alpha = float(krippendorff(add_coincidences(counts), "interval", categories.array))
     if not np.isfinite(alpha) or alpha <= 0:
         return Attenuation(None, None, None, "people do not agree beyond chance, or no item has two of them")
     raters = float((rated > 0).sum() / (1.0 / rated[rated > 0]).sum())

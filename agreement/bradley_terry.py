@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from agreement.categories import BoolArray, FloatArray, IntArray, number_clusters
-from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, Estimate, list_warnings
+from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, Estimate, list_warnings, undefined
 from agreement.intervals import (
     Sampling,
     Statistic,
@@ -31,6 +31,7 @@ STEPS = 60
 ELO_SCALE = 400.0 / float(np.log(10.0))
 ELO_CENTRE = 1000.0
 NO_RANKS = f"fewer than {FEW_CLUSTERS} clusters: too few to draw ranks from"
+NO_GAME = "no verdict sets it against another model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class BradleyTerry:
     """Strengths that sum to 0, their ranks' intervals and the chance of each model beating each other.
 
     `components` lists the groups of models within which everyone is reachable along wins; with more than one there is
-    no maximum and `why` says so, unless a pseudo-game was added. `covariance` is the model's own, without clusters.
+    no maximum and `why` says so, unless a pseudo-game was added. A model without a game is in none of them and alone
+    has no strength. `covariance` is the fit's own, without clusters.
     With fewer clusters than a bootstrap can live on, strengths have the jackknife's intervals and ranks have none.
     """
 
@@ -72,6 +74,37 @@ class BradleyTerry:
             Estimate(scale(s.value), scale(s.low), scale(s.high), s.method, s.n, s.clusters, s.why, s.warnings)
             for s in self.strengths
         )
+
+
+def keep_players(games: Games) -> tuple[Games, IntArray]:
+    """Return the games with models numbered among those that have one, and which models those are."""
+    one, two = np.asarray(games.first, dtype=np.int64), np.asarray(games.second, dtype=np.int64)
+    seen = np.isfinite(np.asarray(games.result, dtype=np.float64)) & (one != two)
+    held = np.unique(np.concatenate([one[seen], two[seen]]))
+    place = np.zeros(games.models, dtype=np.int64)
+    place[held] = np.arange(held.size)
+    return Games(place[one], place[two], games.result, held.size), held  # what has no result counts nowhere
+
+
+def spread_out(array: FloatArray, held: IntArray, models: int) -> FloatArray:
+    """Return numbers of the models that played as numbers of all, NaN for the others, along every axis."""
+    answer = np.full((models,) * array.ndim, np.nan)
+    answer[np.ix_(*(held,) * array.ndim)] = array
+    return answer
+
+
+def _among_all(found: BradleyTerry, held: IntArray, models: int) -> BradleyTerry:
+    """Return what was found of the models that played, with the reason for those that did not."""
+    place = {int(model): at for at, model in enumerate(held)}
+    none = undefined(NO_GAME)
+    return replace(
+        found,
+        strengths=tuple(found.strengths[place[model]] if model in place else none for model in range(models)),
+        ranks=tuple(found.ranks[place[model]] if model in place else None for model in range(models)),
+        win_probability=spread_out(found.win_probability, held, models),
+        covariance=spread_out(found.covariance, held, models),
+        components=tuple(tuple(int(held[at]) for at in group) for group in found.components),
+    )
 
 
 def find_components(wins: FloatArray) -> tuple[tuple[int, ...], ...]:
@@ -176,6 +209,9 @@ def rank_models(
     games: Games, pseudo_game: float = 0.0, sampling: Sampling | None = None, clusters: ArrayLike | None = None
 ) -> BradleyTerry:
     """Return strengths and rank intervals; prompts (clusters), not verdicts, are what is resampled."""
+    own, held = keep_players(games)
+    if 0 < own.models < games.models:
+        return _among_all(rank_models(own, pseudo_game, sampling, clusters), held, games.models)
     units, drawn = _count_wins(games, clusters), sampling or Sampling(resamples=1000)
     wins = units.total
     components = find_components(wins)
@@ -287,26 +323,37 @@ def correlate_rankings(
 ) -> Estimate:
     """Return how far two raters (humans, judge) order the models alike, prompts resampled for both together.
 
-    `clusters` names the prompt of each game of each rater; a prompt in both is drawn for both.
+    `clusters` names the prompt of each game of each rater; a prompt in both is drawn for both. Models that only one
+    of the two has games of take part in that one's strengths alone.
     """
-    models = games[0].models
+    held = [keep_players(side)[1] for side in games]
+    both = np.intersect1d(held[0], held[1])
+    if both.size < 3:
+        return undefined("fewer than three models that both have verdicts on")
     units = _count_wins_together(games, clusters)
 
     def compute(wins: FloatArray) -> FloatArray:
-        strengths = fit_strengths(wins, pseudo_game)
-        flat = strengths.reshape(-1, 2, models)
+        sides = [
+            fit_strengths(wins[..., which, own[:, None], own], pseudo_game)[..., np.isin(own, both)]
+            for which, own in enumerate(held)
+        ]
+        strengths = np.stack(sides, axis=-2)
+        flat = strengths.reshape(-1, 2, both.size)
         if coefficient == "kendall":
             known = [rank_correlation(s[0], s[1], coefficient) if np.isfinite(s).all() else np.nan for s in flat]
             return np.asarray(known).reshape(strengths.shape[:-2])
         return _correlate_stack(_rank(flat) if coefficient == "spearman" else flat).reshape(strengths.shape[:-2])
 
-    why = "fewer than three models, or strengths that have no maximum"
+    why = "strengths that have no maximum, or that do not differ"
     statistic = Statistic(compute, "percentile", why, (-1.0, 1.0), smooth=False)
     return estimate(units, statistic, sampling or Sampling(resamples=1000))
 
 
 def fit_models(games: Games, why: str) -> BradleyTerry:
     """Return strengths without intervals, and why there are none; for more models than can be resampled."""
+    own, held = keep_players(games)
+    if 0 < own.models < games.models:
+        return _among_all(fit_models(own, why), held, games.models)
     one, two = np.asarray(games.first, dtype=np.int64), np.asarray(games.second, dtype=np.int64)
     result = np.asarray(games.result, dtype=np.float64)
     seen = np.isfinite(result) & (one != two)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from agreement.bradley_terry import Games
 from agreement.categories import FloatArray, IntArray, number_clusters
@@ -51,9 +53,7 @@ def fit_terms(
         columns["side"] = side
     if spread := float(np.sqrt(np.average((ratio - np.average(ratio, weights=many)) ** 2, weights=many))):
         columns["length"] = ratio / spread
-    strengths = np.eye(games.models)[one] - np.eye(games.models)[two]
-    # One model is the measure of the others: only differences of strengths are told.
-    design = np.column_stack([*columns.values(), strengths[:, 1:]])
+    design = np.column_stack([*columns.values(), _strengths_of(one, two, games.models)])
     fit = fit_logistic(won.astype(np.float64), design, cluster[known], many)
     place = {name: at for at, name in enumerate(columns)}
 
@@ -61,3 +61,16 @@ def fit_terms(
         return fit.estimate(place[name], n, clustered=True) if name in place else undefined(why_not, n, groups)
 
     return Terms(term("side", NEVER_EXCHANGED), term("length", NO_VARIATION))
+
+
+def _strengths_of(one: IntArray, two: IntArray, models: int) -> FloatArray:
+    """Return the columns of the models' strengths.
+
+    Only differences of strengths are told, between models that a chain of games joins: one of each such group, and a
+    model without a game, is the measure of the rest.
+    """
+    met = coo_array((np.ones(one.size), (one, two)), shape=(models, models))
+    _, group = connected_components(met, directed=False)
+    measure = np.unique(group, return_index=True)[1]
+    each = np.eye(models)
+    return np.asarray(np.delete(each[one] - each[two], measure, axis=1))

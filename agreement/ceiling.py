@@ -29,6 +29,7 @@ from agreement.intervals import (
     units_of_rows,
 )
 from agreement.pairs import divide
+from agreement.tables import LessOne, Places
 
 MOST_RATERS = 12  # beyond this, a table for every pair of humans holds too little each
 MOST_NUMBERS = 2_000_000  # contributions of patterns to tables beyond which they are not written out
@@ -228,14 +229,15 @@ def _without_one(table: FloatArray, base: Statistic, mirrored: bool) -> tuple[In
     """Return the cells of a table that hold anything, and the statistic without one item of each, in blocks."""
     k = table.shape[0]
     places = np.flatnonzero(table)
+    if not mirrored:
+        return places, np.asarray(base.compute(LessOne(table, Places.of(places, (k, k)))))
     block = max(1, MOST_NUMBERS // table.size)
     parts = []
     for start in range(0, places.size, block):
         one, two = np.divmod(places[start : start + block], k)
         less = np.repeat(table[None], one.size, axis=0)
         less[np.arange(one.size), one, two] -= 1.0
-        if mirrored:
-            less[np.arange(one.size), two, one] -= 1.0
+        less[np.arange(one.size), two, one] -= 1.0
         parts.append(np.asarray(base.compute(less)))
     return places, np.concatenate(parts) if parts else np.zeros(0)
 

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from agreement import pairs, scores
-from agreement.categories import Categories, FloatArray, IntArray, number_clusters
+from agreement.categories import Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.estimate import LEAST_COMMON, SKEWED_SHARE, Estimate, undefined
 from agreement.intervals import Sampling, Statistic, Units, estimate_all, units_of_rows, units_of_table
+from agreement.long_scales import units_of_clusters
+from agreement.tables import LONG, Tables, reorder
 
 ONE_CATEGORY = "both raters stay on one label, so chance agreement is certain"
 PARADOX = 0.2
@@ -78,6 +80,10 @@ def units_of_pairs(first: ArrayLike, second: ArrayLike, k: int, clusters: ArrayL
     if clusters is None:
         return units_of_table(pairs.count_pairs(first, second, k))
     cluster, many = number_clusters(clusters)
+    if k * k > LONG:
+        one, two = check_codes(first, k), check_codes(second, k)
+        seen = (one >= 0) & (two >= 0)
+        return units_of_clusters((one[seen], two[seen]), (k, k), cluster[seen])
     tables = pairs.count_pairs_by_cluster(first, second, k, cluster, many)
     tables = tables[tables.sum(axis=(1, 2)) > 0]
     return units_of_rows(tables, int(tables.sum()), clustered=True)
@@ -112,8 +118,8 @@ def compare_units(units: Units, categories: Categories, sampling: Sampling | Non
 
 
 def _reordered(statistic: Statistic, order: IntArray) -> partial[FloatArray]:
-    def compute(tables: FloatArray) -> FloatArray:
-        return statistic.compute(tables[..., order, :][..., order])
+    def compute(tables: FloatArray | Tables) -> FloatArray:
+        return statistic.compute(reorder(tables, order))
 
     return partial(compute)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import softmax
 
-from agreement.bradley_terry import Games, find_components, fit_strengths
+from agreement.bradley_terry import Games, find_components, fit_strengths, keep_players, spread_out
 from agreement.categories import FloatArray
 
 STEPS = 100
@@ -15,7 +15,10 @@ STEPS = 100
 
 @dataclass(frozen=True, slots=True)
 class Davidson:
-    """Strengths that sum to 0 and nu, the weight of a tie between equals (2 means as likely as a decision)."""
+    """Strengths that sum to 0 and nu, the weight of a tie between equals (2 means as likely as a decision).
+
+    A model without a game has the strength NaN, and takes no part.
+    """
 
     strengths: FloatArray
     nu: float
@@ -34,6 +37,10 @@ def _tables(games: Games) -> tuple[FloatArray, FloatArray]:
 
 def fit_davidson(games: Games) -> Davidson:
     """Return the maximum-likelihood fit; without any tie it is Bradley-Terry, and without a maximum it says so."""
+    own, held = keep_players(games)
+    if 0 < own.models < games.models:
+        found = fit_davidson(own)
+        return replace(found, strengths=spread_out(found.strengths, held, games.models))
     wins, ties = _tables(games)
     none = np.full(games.models, np.nan)
     components = find_components(wins + ties / 2.0)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,10 +28,14 @@ from agreement.intervals import (
     take_together,
     units_of_rows,
 )
+from agreement.long_scales import Entries, alpha_of_cells, gather_units, pair_ratings, units_of_cells
 from agreement.pairs import cohen_kappa, count_pairs, divide, gwet_ac, gwet_chance
+from agreement.tables import LONG, Cells
 
 Level = Literal["nominal", "ordinal", "interval"]
 FleissKind = Literal["item", "pair"]
+LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
+FLEISS: Mapping[str, FleissKind] = MappingProxyType({"fleiss_kappa": "item", "fleiss_kappa_pairs": "pair"})
 
 ONE_CATEGORY = "every rating is the same label, so chance agreement is certain"
 NO_PAIRS = "no item has two ratings"
@@ -91,12 +96,21 @@ def coincidences(counts: ArrayLike) -> FloatArray:
     return np.asarray(pairs / np.maximum(array.sum(axis=1) - 1.0, 1.0)[:, None, None])
 
 
-def krippendorff(tables: ArrayLike, level: Level, values: FloatArray) -> FloatArray:
+def add_coincidences(counts: ArrayLike) -> FloatArray:
+    """Return the sum of all items' coincidences (K, K)."""
+    array = np.asarray(counts, dtype=np.float64)
+    shared = array / np.maximum(array.sum(axis=1) - 1.0, 1.0)[:, None]
+    return np.asarray(shared.T @ array - np.diag(shared.sum(axis=0)))
+
+
+def krippendorff(tables: ArrayLike | Cells, level: Level, values: FloatArray) -> FloatArray:
     """Return Krippendorff's alpha from stacked coincidence matrices (…, K, K).
 
     The ordinal distance depends on how often each label is used, so it is made anew for every table of a stack. It is
     the square of a difference of mid-ranks: Krippendorff's sum of the counts between two labels telescopes to that.
     """
+    if isinstance(tables, Cells):
+        return alpha_of_cells(tables, level, values)
     observed = np.asarray(tables, dtype=np.float64)
     used = observed.sum(axis=-1)
     total = used.sum(axis=-1)
@@ -175,8 +189,6 @@ def describe_raters(
     """Return alpha at every level and both Fleiss kappas, all from the same resamples: drawing is what costs."""
     k, nominal = len(categories), categories.weights("nominal")
     cells = k * k
-    levels: tuple[Level, ...] = ("nominal", "ordinal", "interval")
-    kinds: dict[str, FleissKind] = {"fleiss_kappa": "item", "fleiss_kappa_pairs": "pair"}
 
     def contribute(array: FloatArray) -> FloatArray:
         return np.hstack([coincidences(array).reshape(-1, cells), _fleiss_rows(array, nominal)])
@@ -188,17 +200,52 @@ def describe_raters(
         return _fleiss(sums[..., cells:], nominal, kind)
 
     computed: dict[str, Callable[[FloatArray], FloatArray]] = {
-        **{f"alpha_{level}": partial(of_alpha, level=level) for level in levels},
-        **{name: partial(of_fleiss, kind=kind) for name, kind in kinds.items()},
+        **{f"alpha_{level}": partial(of_alpha, level=level) for level in LEVELS},
+        **{name: partial(of_fleiss, kind=kind) for name, kind in FLEISS.items()},
     }
+    if cells > LONG:
+        return _describe_long(np.asarray(counts), categories, sampling or Sampling(), cluster)
     units = units_of_counts(counts, 2, contribute, cluster)
     if units.n == 0:
         return dict.fromkeys(computed, undefined(NO_PAIRS))
-    statistics = {
+    return estimate_all(units, _over_items(computed), sampling or Sampling())
+
+
+def _over_items(computed: Mapping[str, Callable[[Any], FloatArray]]) -> dict[str, Statistic]:
+    return {
         name: Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0), LEAST_COMMON)
         for name, compute in computed.items()
     }
-    return estimate_all(units, statistics, sampling or Sampling())
+
+
+def _describe_long(
+    counts: IntArray, categories: Categories, sampling: Sampling, cluster: IntArray | None
+) -> dict[str, Estimate]:
+    """Return the same on a long scale: coincidences are kept by their cells."""
+    k, nominal = len(categories), categories.weights("nominal")
+    cells = k * k
+
+    def contribute(array: FloatArray) -> Entries:
+        pairs, rest = pair_ratings(array), _fleiss_rows(array, nominal)
+        shared = pairs.value / np.maximum(array.sum(axis=1) - 1.0, 1.0)[pairs.owner]
+        owner, place = np.nonzero(rest)
+        return Entries(
+            np.concatenate([pairs.owner, owner]),
+            np.concatenate([pairs.place, cells + place]),
+            np.concatenate([shared, rest[owner, place]]),
+        )
+
+    kept = counts.sum(axis=1) >= 2
+    groups = None if cluster is None else cluster[kept]
+    rows, times = gather_units(counts[kept], contribute, cells + k + 4, groups)
+    n, clusters = int(kept.sum()), None if cluster is None else int(times.sum())
+    tables = units_of_cells(rows[:, :cells], times, (k, k), n, clusters)
+    rest = Units(rows[:, cells:].toarray(), times, (k + 4,), n, clusters)
+    alphas = {f"alpha_{level}": partial(krippendorff, level=level, values=categories.array) for level in LEVELS}
+    kappas = {name: partial(_fleiss, weights=nominal, kind=kind) for name, kind in FLEISS.items()}
+    if n == 0:
+        return dict.fromkeys([*alphas, *kappas], undefined(NO_PAIRS))
+    return estimate_all(tables, _over_items(alphas), sampling) | estimate_all(rest, _over_items(kappas), sampling)
 
 
 def _gwet_rows(array: FloatArray, weightings: Sequence[FloatArray]) -> FloatArray:

@@ -1,8 +1,8 @@
 """Two raters, from a table of counts: rows are the first rater (the reference, if there is one), columns the second.
 
-Every statistic takes one table (K, K) or a stack (…, K, K) and returns one number or a stack, NaN where undefined,
-so that two thousand resamples cost one call. Kappa is written as 1 - Do/De on disagreements: De is then exactly 0
-when both raters stay on one category, with no rounding to hide it.
+Every statistic takes one table (K, K) or a stack (…, K, K), whole or by its cells (`tables`), and returns one number or
+a stack, NaN where undefined, so that two thousand resamples cost one call. Kappa is written as 1 - Do/De on
+disagreements: De is then exactly 0 when both raters stay on one category, with no rounding to hide it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
 from agreement.categories import FloatArray, IntArray, check_codes
+from agreement.tables import Tables, see
 from judge.domain import InputError
 
 
@@ -48,78 +49,77 @@ def _shares(tables: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
     return joint, joint.sum(axis=-1), joint.sum(axis=-2)
 
 
-def weighted_agreement(tables: ArrayLike, weights: FloatArray) -> FloatArray:
+def weighted_agreement(tables: ArrayLike | Tables, weights: FloatArray) -> FloatArray:
     """Return the mean agreement weight of the pairs of verdicts."""
-    counts = np.asarray(tables, dtype=np.float64)
-    return divide((counts * weights).sum(axis=(-2, -1)), counts.sum(axis=(-2, -1)))
+    counts = see(tables)
+    return divide(counts.weighted(weights), counts.total)
 
 
-def exact(tables: ArrayLike) -> FloatArray:
+def exact(tables: ArrayLike | Tables) -> FloatArray:
     """Return the share of items with equal labels."""
-    counts = np.asarray(tables, dtype=np.float64)
-    return divide(np.trace(counts, axis1=-2, axis2=-1), counts.sum(axis=(-2, -1)))
+    counts = see(tables)
+    return divide(counts.diagonal.sum(axis=-1), counts.total)
 
 
-def within_one(tables: ArrayLike) -> FloatArray:
+def within_one(tables: ArrayLike | Tables) -> FloatArray:
     """Return the share of items whose labels are equal or neighbours on the declared scale."""
-    k = np.shape(tables)[-1]
-    place = np.arange(k)
-    return weighted_agreement(tables, (np.abs(place[:, None] - place) <= 1).astype(np.float64))
+    counts = see(tables)
+    place = np.arange(counts.row.shape[-1])
+    return weighted_agreement(counts, (np.abs(place[:, None] - place) <= 1).astype(np.float64))
 
 
-def without_ties(tables: ArrayLike, signs: IntArray) -> FloatArray:
+def without_ties(tables: ArrayLike | Tables, signs: IntArray) -> FloatArray:
     """Return the share of equal sides among items where neither rater says tie (MT-Bench's setup S2).
 
     Always read it with `tie_coverage`: two raters who rarely decide can agree on all that they decide.
     """
-    counts = np.asarray(tables, dtype=np.float64)
+    counts = see(tables)
     product = signs[:, None] * signs[None, :]
-    return divide((counts * (product > 0)).sum(axis=(-2, -1)), (counts * (product != 0)).sum(axis=(-2, -1)))
+    same, decided = (which.astype(np.float64) for which in (product > 0, product != 0))
+    return divide(counts.weighted(same), counts.weighted(decided))
 
 
-def tie_coverage(tables: ArrayLike, signs: IntArray) -> FloatArray:
+def tie_coverage(tables: ArrayLike | Tables, signs: IntArray) -> FloatArray:
     """Return the share of items where neither rater says tie."""
     return weighted_agreement(tables, (signs[:, None] * signs[None, :] != 0).astype(np.float64))
 
 
-def judge_decisive(tables: ArrayLike, signs: IntArray) -> FloatArray:
+def judge_decisive(tables: ArrayLike | Tables, signs: IntArray) -> FloatArray:
     """Return agreement on items where the first rater (the human) decides; a tie of the second counts one half."""
-    counts = np.asarray(tables, dtype=np.float64)[..., signs != 0, :]
-    score = (1.0 + signs[signs != 0][:, None] * signs[None, :]) / 2.0
-    return divide((counts * score).sum(axis=(-2, -1)), counts.sum(axis=(-2, -1)))
+    counts = see(tables)
+    decides = (signs != 0)[:, None] + np.zeros(signs.size)
+    score = decides * (1.0 + signs[:, None] * signs[None, :]) / 2.0
+    return divide(counts.weighted(score), counts.weighted(decides))
 
 
-def cohen_kappa(tables: ArrayLike, weights: FloatArray) -> FloatArray:
+def cohen_kappa(tables: ArrayLike | Tables, weights: FloatArray) -> FloatArray:
     """Return Cohen's kappa, weighted over the declared values (Cohen 1960, 1968).
 
     Undefined when both raters stay on one and the same category. One constant rater gives 0 by the formula.
     """
-    counts = np.asarray(tables, dtype=np.float64)
+    counts = see(tables)
     apart = 1.0 - weights
-    total = counts.sum(axis=(-2, -1))
-    observed = (counts * apart).sum(axis=(-2, -1))
-    expected = ((counts.sum(axis=-1) @ apart) * counts.sum(axis=-2)).sum(axis=-1)
-    return np.asarray(1.0 - divide(observed * total, expected))
+    expected = ((counts.row @ apart) * counts.column).sum(axis=-1)
+    return np.asarray(1.0 - divide(counts.weighted(apart) * counts.total, expected))
 
 
-def scott_pi(tables: ArrayLike, weights: FloatArray) -> FloatArray:
+def scott_pi(tables: ArrayLike | Tables, weights: FloatArray) -> FloatArray:
     """Return Scott's pi: kappa with the two raters' shares pooled."""
-    counts = np.asarray(tables, dtype=np.float64)
+    counts = see(tables)
     apart = 1.0 - weights
-    total = counts.sum(axis=(-2, -1))
-    pooled = (counts.sum(axis=-1) + counts.sum(axis=-2)) / 2.0
+    pooled = (counts.row + counts.column) / 2.0
     expected = ((pooled @ apart) * pooled).sum(axis=-1)
-    return np.asarray(1.0 - divide((counts * apart).sum(axis=(-2, -1)) * total, expected))
+    return np.asarray(1.0 - divide(counts.weighted(apart) * counts.total, expected))
 
 
-def gwet_ac(tables: ArrayLike, weights: FloatArray) -> FloatArray:
+def gwet_ac(tables: ArrayLike | Tables, weights: FloatArray) -> FloatArray:
     """Return Gwet's AC1 (nominal weights) or AC2 (any other); K counts the declared categories (Gwet 2008, 2014).
 
     A single used category gives 1 by the formula: the caller says so and shows no interval.
     """
-    joint, row, column = _shares(tables)
-    agreed = (joint * weights).sum(axis=(-2, -1))
-    expected = gwet_chance((row + column) / 2.0, weights)
+    counts = see(tables)
+    agreed = weighted_agreement(counts, weights)
+    expected = gwet_chance(divide((counts.row + counts.column) / 2.0, counts.total[..., None]), weights)
     return divide(agreed - expected, 1.0 - expected)
 
 
@@ -129,10 +129,11 @@ def gwet_chance(shares: FloatArray, weights: FloatArray) -> FloatArray:
     return np.asarray(weights.sum() / (k * (k - 1)) * (shares * (1.0 - shares)).sum(axis=-1))
 
 
-def pabak(tables: ArrayLike) -> FloatArray:
+def pabak(tables: ArrayLike | Tables) -> FloatArray:
     """Return the prevalence- and bias-adjusted kappa, (K po - 1)/(K - 1): 2 po - 1 for two labels (Byrt 1993)."""
-    k = np.shape(tables)[-1]
-    return np.asarray((k * exact(tables) - 1.0) / (k - 1.0))
+    counts = see(tables)
+    k = counts.row.shape[-1]
+    return np.asarray((k * exact(counts) - 1.0) / (k - 1.0))
 
 
 def prevalence_index(tables: ArrayLike) -> FloatArray:

@@ -15,7 +15,7 @@ from agreement.categories import FloatArray, number_clusters
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling, Statistic, estimate, sum_by_cluster, units_of_rows
 from agreement.pairs import divide
-from agreement.scores import NO_VARIANCE, Coefficient, rank_correlation
+from agreement.scores import FEW_ENOUGH, NO_VARIANCE, Coefficient, correlate_lists, rank_correlation
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,8 @@ def correlate_systems(
         means = divide(sums[..., :2], sums[..., 2:])
         if coefficient != "pearson":  # for ranks equal means are equal, whatever they are made of
             means = means.round(9)
+        if many <= FEW_ENOUGH:
+            return correlate_lists(means[..., 0], means[..., 1], coefficient)
         flat = means.reshape(-1, many, 2)
         found = np.array(
             [rank_correlation(m[:, 0], m[:, 1], coefficient) if np.isfinite(m).all() else np.nan for m in flat]

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from agreement import pairs
-from agreement.categories import Categories, FloatArray, IntArray, check_codes, number_clusters
+from agreement.categories import Categories, FloatArray, IntArray, check_codes
+from agreement.comparison import units_of_pairs
 from agreement.differences import exact_sign_p
 from agreement.estimate import LEAST_COMMON, Estimate, undefined
 from agreement.intervals import (
@@ -24,9 +25,8 @@ from agreement.intervals import (
     estimate_all,
     units_of,
     units_of_kinds,
-    units_of_rows,
-    units_of_table,
 )
+from agreement.tables import Tables, see
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ def _leanings(categories: Categories) -> tuple[FloatArray, FloatArray]:
     return (lean > 0).astype(np.float64), (lean < 0).astype(np.float64)
 
 
-def _fairness(tables: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    ahead, behind = (tables * first).sum(axis=(-2, -1)), (tables * second).sum(axis=(-2, -1))
+def _fairness(tables: FloatArray | Tables, first: FloatArray, second: FloatArray) -> FloatArray:
+    ahead, behind = see(tables).weighted(first), see(tables).weighted(second)
     return pairs.divide(ahead - behind, ahead + behind)
 
 
-def _order_effect(tables: FloatArray, values: FloatArray) -> FloatArray:
+def _order_effect(tables: FloatArray | Tables, values: FloatArray) -> FloatArray:
     return pairs.weighted_agreement(tables, (values[:, None] - values[None, :]) / 2.0)
 
 
@@ -97,13 +97,7 @@ def measure_swaps(
     """
     k = len(categories)
     table = pairs.count_pairs(first, second, k)
-    if clusters is None:
-        units = units_of_table(table)
-    else:
-        cluster, many = number_clusters(clusters)
-        tables = pairs.count_pairs_by_cluster(first, second, k, cluster, many)
-        held = tables[tables.sum(axis=(1, 2)) > 0]
-        units = units_of_rows(held, int(table.sum()), clustered=True)
+    units = units_of_pairs(first, second, k, clusters)
     signs = categories.signs()
     hard = signs[:, None] * signs[None, :] < 0
     ahead, behind = (side.astype(bool) for side in _leanings(categories))

@@ -12,19 +12,19 @@ from agreement.categories import FloatArray
 from agreement.estimate import Estimate
 from agreement.intervals import Sampling, Statistic, Units, estimate_all
 from agreement.pairs import divide
+from agreement.tables import Tables, see
 
 Score = Literal["precision", "recall", "f1"]
 
 
-def macro_score(tables: ArrayLike, which: Score) -> FloatArray:
+def macro_score(tables: ArrayLike | Tables, which: Score) -> FloatArray:
     """Return the mean over labels of one score; rows are the reference, columns the rater under test.
 
     A label that neither uses is left out of the mean; one that only one of them uses counts 0, as in scikit-learn with
     `zero_division=0`.
     """
-    counts = np.asarray(tables, dtype=np.float64)
-    hits = np.einsum("...kk->...k", counts)
-    said, true = counts.sum(axis=-2), counts.sum(axis=-1)
+    counts = see(tables)
+    hits, said, true = counts.diagonal, counts.column, counts.row
     used = (said + true) > 0
     bottom = {"precision": said, "recall": true, "f1": (said + true) / 2.0}[which]
     score = np.where(used, np.nan_to_num(divide(hits, bottom)), 0.0)

@@ -22,99 +22,90 @@ from agreement.intervals import (
     Statistic,
     estimate_all,
     interval_from_replicates,
+    resample,
     units_of,
     units_of_rows,
     units_of_table,
 )
-from agreement.pairs import count_pairs_by_cluster, divide
+from agreement.long_scales import Entries, units_of_cells, units_of_clusters
+from agreement.pairs import count_pairs_by_cluster, divide, weighted_agreement
+from agreement.tables import LONG, Tables, see
 from judge.domain import InputError
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
 
+RANKED: tuple[Coefficient, ...] = ("spearman", "kendall")
 NO_VARIANCE = "fewer than three items, or a rater who always gives the same score"
 MOST_CELLS = 2500  # distinct first scores x distinct second scores that still make a table
+MOST_RANKED = 250_000  # the same, where ranks are made anew in every resample
 MOST_NUMBERS = 20_000_000
 FEWEST_RESAMPLES = 200
 FEW_ENOUGH = 100  # scores whose every pair is sooner compared than they are sorted
 
 
-def _varied(counts: FloatArray) -> FloatArray:
+def _varied(counts: Tables) -> FloatArray:
     """Return 1 where there are three items and both margins have two categories, else NaN."""
-    rows = np.count_nonzero(counts.sum(axis=-1), axis=-1)
-    columns = np.count_nonzero(counts.sum(axis=-2), axis=-1)
-    good = (counts.sum(axis=(-2, -1)) >= 3) & (rows > 1) & (columns > 1)
+    rows, columns = (np.count_nonzero(margin, axis=-1) for margin in (counts.row, counts.column))
+    good = (counts.total >= 3) & (rows > 1) & (columns > 1)
     return np.where(good, 1.0, np.nan)
 
 
-def _correlate(counts: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+def _correlate(counts: Tables, first: FloatArray, second: FloatArray) -> FloatArray:
     """Return the correlation of the row scores (…, K) with the column scores (…, L) under counts (…, K, L)."""
-    total = np.maximum(counts.sum(axis=(-2, -1)), 1.0)[..., None]
-    row, column = counts.sum(axis=-1), counts.sum(axis=-2)
+    total = np.maximum(counts.total, 1.0)[..., None]
+    row, column = counts.row, counts.column
     one = first - (row * first).sum(axis=-1, keepdims=True) / total
     two = second - (column * second).sum(axis=-1, keepdims=True) / total
-    shared = (one * (counts @ two[..., None])[..., 0]).sum(axis=-1)
+    shared = counts.between(one, two)
     spread = np.sqrt((row * one**2).sum(axis=-1) * (column * two**2).sum(axis=-1))
     return np.asarray(np.clip(divide(shared, spread), -1.0, 1.0) * _varied(counts))
 
 
-def pearson(tables: ArrayLike, first: FloatArray, second: FloatArray) -> FloatArray:
+def pearson(tables: ArrayLike | Tables, first: FloatArray, second: FloatArray) -> FloatArray:
     """Return Pearson's r of the values of rows and columns."""
-    counts = np.asarray(tables, dtype=np.float64)
-    return _correlate(counts, first, second)
+    return _correlate(see(tables), first, second)
 
 
-def spearman(tables: ArrayLike) -> FloatArray:
+def spearman(tables: ArrayLike | Tables) -> FloatArray:
     """Return Spearman's rho with average ranks for ties; rows and columns stand in rising order."""
-    counts = np.asarray(tables, dtype=np.float64)
-    row, column = counts.sum(axis=-1), counts.sum(axis=-2)
-    return _correlate(counts, np.cumsum(row, axis=-1) - row / 2.0, np.cumsum(column, axis=-1) - column / 2.0)
+    counts = see(tables)
+    ranks = [np.cumsum(margin, axis=-1) - margin / 2.0 for margin in (counts.row, counts.column)]
+    return _correlate(counts, ranks[0], ranks[1])
 
 
-def kendall(tables: ArrayLike) -> FloatArray:
+def kendall(tables: ArrayLike | Tables) -> FloatArray:
     """Return Kendall's tau-b (ties corrected, as scores on a scale are full of them)."""
-    counts = np.asarray(tables, dtype=np.float64)
-    balance = (counts * _below_less_above(_below_less_above(counts, -2), -1)).sum(axis=(-2, -1))
-    total = counts.sum(axis=(-2, -1)) ** 2
-    untied = (total - (counts.sum(axis=-1) ** 2).sum(axis=-1)) * (total - (counts.sum(axis=-2) ** 2).sum(axis=-1))
-    return np.asarray(np.clip(divide(balance, np.sqrt(untied)), -1.0, 1.0) * _varied(counts))
+    counts = see(tables)
+    total = counts.total**2
+    untied = (total - (counts.row**2).sum(axis=-1)) * (total - (counts.column**2).sum(axis=-1))
+    return np.asarray(np.clip(divide(counts.balance(), np.sqrt(untied)), -1.0, 1.0) * _varied(counts))
 
 
-def _below_less_above(counts: FloatArray, axis: int) -> FloatArray:
-    """Return for each place along an axis the counts that stand lower less those that stand higher."""
-    until = np.cumsum(counts, axis=axis)
-    return np.asarray(2.0 * until - counts - counts.sum(axis=axis, keepdims=True))
-
-
-def _mean_over(tables: ArrayLike, values: FloatArray) -> FloatArray:
-    counts = np.asarray(tables, dtype=np.float64)
-    return divide((counts * values).sum(axis=(-2, -1)), counts.sum(axis=(-2, -1)))
-
-
-def mean_absolute_error(tables: ArrayLike, first: FloatArray, second: FloatArray) -> FloatArray:
+def mean_absolute_error(tables: ArrayLike | Tables, first: FloatArray, second: FloatArray) -> FloatArray:
     """Return the mean distance between the two scores."""
-    return _mean_over(tables, np.abs(second[None, :] - first[:, None]))
+    return weighted_agreement(tables, np.abs(second[None, :] - first[:, None]))
 
 
-def root_mean_square_error(tables: ArrayLike, first: FloatArray, second: FloatArray) -> FloatArray:
+def root_mean_square_error(tables: ArrayLike | Tables, first: FloatArray, second: FloatArray) -> FloatArray:
     """Return the root of the mean squared difference of the two scores."""
-    return np.asarray(np.sqrt(_mean_over(tables, (second[None, :] - first[:, None]) ** 2)))
+    return np.asarray(np.sqrt(weighted_agreement(tables, (second[None, :] - first[:, None]) ** 2)))
 
 
-def bias(tables: ArrayLike, first: FloatArray, second: FloatArray) -> FloatArray:
+def bias(tables: ArrayLike | Tables, first: FloatArray, second: FloatArray) -> FloatArray:
     """Return the mean of second minus first: judge minus human."""
-    return _mean_over(tables, second[None, :] - first[:, None])
+    return weighted_agreement(tables, second[None, :] - first[:, None])
 
 
-def concordance(tables: ArrayLike, first: FloatArray, second: FloatArray) -> FloatArray:
+def concordance(tables: ArrayLike | Tables, first: FloatArray, second: FloatArray) -> FloatArray:
     """Return Lin's concordance correlation (population moments, as Lin 1989)."""
-    counts = np.asarray(tables, dtype=np.float64)
+    counts = see(tables)
     gap = bias(counts, first, second)
     middle = float(first.mean())
     one, two = first - middle, second - middle
-    mean_one, mean_two = _mean_over(counts, one[:, None] + 0 * two), _mean_over(counts, two[None, :] + 0 * one[:, None])
-    var_one = _mean_over(counts, one[:, None] ** 2 + 0 * two) - mean_one**2
-    var_two = _mean_over(counts, two[None, :] ** 2 + 0 * one[:, None]) - mean_two**2
-    shared = _mean_over(counts, one[:, None] * two[None, :]) - mean_one * mean_two
+    mean_one, mean_two = divide(counts.row @ one, counts.total), divide(counts.column @ two, counts.total)
+    var_one = divide(counts.row @ one**2, counts.total) - mean_one**2
+    var_two = divide(counts.column @ two**2, counts.total) - mean_two**2
+    shared = weighted_agreement(counts, one[:, None] * two[None, :]) - mean_one * mean_two
     return np.asarray(divide(2.0 * shared, var_one + var_two + gap**2) * _varied(counts))
 
 
@@ -155,7 +146,12 @@ def compare_scores(
     groups = 1 if cluster is None else int(cluster.max()) + 1
     if cells > MOST_CELLS or cells * groups > MOST_NUMBERS:
         return _compare_directly(one, two, drawn, cluster)
-    k = max(values_one.size, values_two.size)
+    shape = values_one.size, values_two.size
+    if cluster is not None and cells > LONG:
+        return estimate_all(
+            units_of_clusters((code_one, code_two), shape, cluster), table_statistics(values_one, values_two), drawn
+        )
+    k = max(shape)
     tables = count_pairs_by_cluster(
         code_one, code_two, k, np.zeros_like(code_one) if cluster is None else cluster, groups
     )
@@ -195,9 +191,22 @@ def _compare_directly(
     units = units_of(_moments(one, two), cluster)
     linear = {name: Statistic(pick(name), why=NO_VARIANCE) for name in ("pearson", "mae", "rmse", "bias", "ccc")}
     found = estimate_all(units, linear, sampling)
-    for name in ("spearman", "kendall"):
-        found[name] = _resample_ranks((one, two), name, sampling, cluster)
-    return found
+    return found | _resample_ranks((one, two), sampling, cluster)
+
+
+def correlate_lists(one: FloatArray, two: FloatArray, name: str) -> FloatArray:
+    """Return one coefficient of each two short lists of a stack (…, M), as `rank_correlation` has it."""
+    lists = np.stack([one, two])
+    if name == "kendall":
+        order = np.sign(lists[..., :, None] - lists[..., None, :])
+        lists = order.reshape(*order.shape[:-2], order.shape[-1] ** 2)
+    if name == "spearman":
+        apart = lists[..., :, None] - lists[..., None, :]
+        lists = (apart > 0).sum(axis=-1) + (apart == 0).sum(axis=-1) / 2.0
+    centred = lists - lists.mean(axis=-1, keepdims=True)
+    spread = np.sqrt((centred[0] ** 2).sum(axis=-1) * (centred[1] ** 2).sum(axis=-1))
+    varied = np.isfinite(one + two).all(axis=-1) & (np.ptp(one, axis=-1) > 0) & (np.ptp(two, axis=-1) > 0)
+    return np.where(varied, divide((centred[0] * centred[1]).sum(axis=-1), spread), np.nan)
 
 
 def rank_correlation(one: FloatArray, two: FloatArray, name: str) -> float:
@@ -217,24 +226,41 @@ def rank_correlation(one: FloatArray, two: FloatArray, name: str) -> float:
 
 
 def _resample_ranks(
-    both: tuple[FloatArray, FloatArray], name: str, sampling: Sampling, cluster: IntArray | None
-) -> Estimate:
-    """Return a rank coefficient with a percentile interval: ranks change with every resample, so items are drawn."""
-    one, two = both
-    value = rank_correlation(one, two, name)
+    both: tuple[FloatArray, FloatArray], sampling: Sampling, cluster: IntArray | None
+) -> dict[str, Estimate]:
+    """Return rank coefficients with percentile intervals: ranks change with every resample, so items are drawn."""
+    n = both[0].size
     groups = None if cluster is None else int(cluster.max()) + 1
-    if not np.isfinite(value):
-        return undefined(NO_VARIANCE, one.size, groups)
-    owner = np.arange(one.size) if cluster is None else cluster
-    members = np.split(np.argsort(owner, kind="stable"), np.cumsum(np.bincount(owner))[:-1])
-    rng = np.random.default_rng(sampling.seed)
-    affordable = min(sampling.resamples, max(FEWEST_RESAMPLES, MOST_NUMBERS // one.size))
-    replicates = np.empty(affordable)
-    for index in range(affordable):
-        chosen = np.concatenate([members[group] for group in rng.integers(0, len(members), len(members))])
-        replicates[index] = rank_correlation(one[chosen], two[chosen], name)
-    made = interval_from_replicates(value, replicates, None, sampling.level)
-    warnings = list_warnings(one.size, groups) + made.warnings
+    affordable = min(sampling.resamples, max(FEWEST_RESAMPLES, MOST_NUMBERS // n))
+    values = {name: rank_correlation(*both, name) for name in RANKED}
+    if not np.isfinite(list(values.values())).all():
+        return dict.fromkeys(RANKED, undefined(NO_VARIANCE, n, groups))
+    owner = np.arange(n) if cluster is None else cluster
+    replicates = _replicate_ranks(both, owner, Sampling(affordable, sampling.seed))
+    warnings = list_warnings(n, groups)
     if affordable < sampling.resamples:
         warnings = (*warnings, f"{affordable} resamples only: ranks of so many different scores are slow")
-    return replace(made, n=one.size, clusters=groups, warnings=warnings)
+    answer: dict[str, Estimate] = {}
+    for name, value in values.items():
+        made = interval_from_replicates(value, replicates[name], None, sampling.level)
+        answer[name] = replace(made, n=n, clusters=groups, warnings=warnings + made.warnings)
+    return answer
+
+
+def _replicate_ranks(both: tuple[FloatArray, FloatArray], owner: IntArray, sampling: Sampling) -> dict[str, FloatArray]:
+    """Return the rank coefficients of items drawn with their owners: from tables, or one by one where they are vast."""
+    (values_one, one), (values_two, two) = (np.unique(side, return_inverse=True) for side in both)
+    shape, groups = (values_one.size, values_two.size), int(owner.max()) + 1
+    if shape[0] * shape[1] <= MOST_RANKED:
+        entries = Entries(owner, one * shape[1] + two, np.ones(owner.size))
+        rows = entries.collect(groups, shape[0] * shape[1])
+        units = units_of_cells(rows, np.ones(groups, dtype=np.int64), shape, owner.size, groups)
+        return resample(units, {"spearman": Statistic(spearman), "kendall": Statistic(kendall)}, sampling)
+    members = np.split(np.argsort(owner, kind="stable"), np.cumsum(np.bincount(owner))[:-1])
+    rng = np.random.default_rng(sampling.seed)
+    found: dict[str, FloatArray] = {name: np.empty(sampling.resamples) for name in RANKED}
+    for index in range(sampling.resamples):
+        chosen = np.concatenate([members[group] for group in rng.integers(0, groups, groups)])
+        for name in RANKED:
+            found[name][index] = rank_correlation(both[0][chosen], both[1][chosen], name)
+    return found

@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike
 from agreement.categories import Categories, FloatArray, check_codes
 from agreement.comparison import Comparison, compare_table, compare_units
 from agreement.intervals import Sampling, Units
+from agreement.long_scales import Entries, pair_ratings, units_of_votes
 from agreement.many import count_labels, units_of_counts
+from agreement.tables import LONG
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +38,20 @@ def pool_with_judge(
     k = len(categories)
     counts, codes = count_labels(people, k), check_codes(judge, k).astype(np.int64)
     kept = (counts.sum(axis=1) > 0) & (codes >= 0)
+    numbers, cluster = np.column_stack([counts, codes])[kept], None if clusters is None else np.asarray(clusters)[kept]
 
     def contribute(rows: FloatArray) -> FloatArray:
         tables = np.zeros((rows.shape[0], k, k))
         tables[np.arange(rows.shape[0]), :, rows[:, k].astype(np.int64)] = rows[:, :k]
         return tables
 
-    cluster = None if clusters is None else np.asarray(clusters)[kept]
-    units = units_of_counts(np.column_stack([counts, codes])[kept], 0, contribute, cluster)
-    return _pool(units, categories, sampling)
+    def enter(rows: FloatArray) -> Entries:
+        owner, label = np.nonzero(rows[:, :k])
+        return Entries(owner, label * k + rows[owner, k].astype(np.int64), rows[owner, label])
+
+    if k * k > LONG:
+        return _pool(units_of_votes(numbers, enter, k, cluster), categories, sampling)
+    return _pool(units_of_counts(numbers, 0, contribute, cluster), categories, sampling)
 
 
 def pool_people(
@@ -58,8 +65,13 @@ def pool_people(
         tables[:, np.arange(k), np.arange(k)] -= counts
         return tables
 
-    cluster = None if clusters is None else np.asarray(clusters)
-    found = _pool(units_of_counts(count_labels(people, k), 2, contribute, cluster), categories, sampling)
+    counts, cluster = count_labels(people, k), None if clusters is None else np.asarray(clusters)
+    if k * k > LONG:
+        kept = counts.sum(axis=1) >= 2
+        units = units_of_votes(counts[kept], pair_ratings, k, None if cluster is None else cluster[kept])
+    else:
+        units = units_of_counts(counts, 2, contribute, cluster)
+    found = _pool(units, categories, sampling)
     return replace(found, comparison=replace(found.comparison, n=found.comparison.n // 2))
 
 

@@ -64,10 +64,11 @@ def list_cautions(panel: Panel, value: dict[str, Any]) -> list[str]:
     for subject in _subjects(panel, value):
         for kind, shown in subject.weaknesses():
             found[kind].append(f"{subject.name} ({shown})" if shown else subject.name)
-    return [f"{KINDS[kind]}: {_listed(names)}" for kind, names in found.items() if names]
+    return [f"{KINDS[kind]}: {list_some(names)}" for kind, names in found.items() if names]
 
 
-def _listed(names: list[str]) -> str:
+def list_some(names: list[str]) -> str:
+    """Return names as a list that does not grow without end."""
     rest = len(names) - MOST_NAMED
     return ", ".join(names) if rest <= 0 else f"{', '.join(names[:MOST_NAMED])} and {rest} more"
 
@@ -87,6 +88,9 @@ def _subjects(panel: Panel, value: dict[str, Any]) -> Iterator[Subject]:
     for judge in value["judges"]:
         if judge["vs_consensus"]["n"]:
             yield _of_pair(f"{judge['name']} and the consensus", judge["vs_consensus"])
+        gap, headed = judge["gap"], judge["vs_consensus"]["n"]
+        if gap["value"] is not None and gap["n"] != headed:
+            yield Subject(f"{judge['name']} beside people's agreement", gap["n"], gap.get("clusters"))
         corrected = judge["corrected_win_rate"]
         if corrected["value"] is not None:
             yield Subject(f"rates corrected by {judge['name']}", corrected["n"], corrected.get("clusters"))

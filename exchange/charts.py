@@ -213,10 +213,14 @@ def corrected_chart(judge: Mapping[str, Any], percent: bool = True, frame: Frame
 
 def strength_chart(models: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str:
     """Return Bradley-Terry strengths, strongest first, with their intervals of ranks."""
-    ranked = sorted(models, key=lambda model: -(model["bradley_terry"]["value"] or 0.0))
-    known = [(model, write_ranks(model["bradley_terry"].get("rank"))) for model in ranked]
+    known = [(model, write_ranks(model["bradley_terry"].get("rank"))) for model in sorted(models, key=_strongest_first)]
     rows = [Row(model["name"], "none", model["bradley_terry"], f"rank {rank}" if rank else "") for model, rank in known]
     return interval_chart("Bradley–Terry strengths", rows, reference=0.0, frame=frame)
+
+
+def _strongest_first(model: Mapping[str, Any]) -> tuple[bool, float]:
+    strength = model["bradley_terry"]["value"]
+    return strength is None, -(strength or 0.0)
 
 
 def confusion_chart(

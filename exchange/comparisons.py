@@ -10,6 +10,9 @@ from exchange.findings import estimates
 from exchange.panel import Panel
 from exchange.score_findings import people_and_judge
 
+NEVER_APART = "on no item is exactly one of the two right"
+NO_TRIPLE = "no item has a verdict of both judges and a consensus of people"
+
 
 def compare_two_judges(panel: Panel) -> list[dict[str, Any]]:
     """Return every two judges against the same people on the same items: differences, second minus first."""
@@ -20,6 +23,7 @@ def compare_two_judges(panel: Panel) -> list[dict[str, Any]]:
         names = panel.ratings.raters[one].name, panel.ratings.raters[two].name
         known = {name: made.estimates[name] for name in ("exact", "kappa", "kappa_quadratic", "ac1")}
         entry = {"a": names[0], "b": names[1], "n": made.n, **estimates(known), "mcnemar_p": made.mcnemar_p}
+        entry["mcnemar_p_why"] = None if made.mcnemar_p is not None else NEVER_APART if made.n else NO_TRIPLE
         found.append(entry | (_compare_scores(panel, one, two) if panel.kind == "direct" else {}))
     tested = [entry for entry in found if entry["mcnemar_p"] is not None]
     for entry, q in zip(tested, adjust_p([entry["mcnemar_p"] for entry in tested]), strict=True):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, TypeVar
 
 from exchange.formats import FORMATS, detect
-from exchange.formats.columns import guess_mapping
+from exchange.formats.columns import fill_mapping
 from exchange.formats.table import convert_table
 from exchange.interchange import FieldError, Record, record_from_json
 from exchange.rows import Row
@@ -32,6 +32,8 @@ SHOWN_ERRORS = 20
 PREVIEWED_ERRORS = 200
 PREVIEWED_ITEMS = 3
 TOLD_EVERY = 10_000
+_MISSING = frozenset({".", "-", "na", "n/a", "nan", "null", "none"})  # as other programs write what nobody said
+_SAID_NOTHING = ": leave the cell empty, or the verdict out, where nobody said anything"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class ImportRequest:
     seed: int = 0
     new_study: Study | None = None  # all settings of a study that is to be made, instead of these two
     by: str = ""  # who imports, for the trail
+    guess_rest: bool = False  # whether fields that the mapping leaves out are told from the columns' names
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,11 +259,12 @@ class _Check:
         chained = itertools.chain([first], rows)
         if self.format == "csv" and isinstance(first.value, dict):
             self.columns = tuple(map(str, first.value))
-            self.mapping = self.request.mapping or guess_mapping(self.columns)
+            said, rest = self.request.mapping, self.request.guess_rest
+            self.mapping = fill_mapping(said, self.columns) if rest or not said else said
             shown = ", ".join(f"{name}={column}" for name, column in self.mapping.items())
             self.notes.append(f"columns taken as {shown} (--map FIELD=COLUMN says otherwise)")
         if self.request.mapping:
-            converted = convert_table(chained, self.request.mapping)
+            converted = convert_table(chained, self.request.mapping, guess_rest=self.request.guess_rest)
         else:
             converted = FORMATS[self.format].convert(chained)
         for outcome in converted:
@@ -306,7 +310,8 @@ class _Check:
             if verdict.label is not None and label is None:
                 raise FieldError(
                     f"verdicts[{index}].label",
-                    f"{verdict.label!r} is not a label of {self.protocol.name} ({' '.join(scale.labels)})",
+                    f"{verdict.label!r} is not a label of {self.protocol.name} ({' '.join(scale.labels)})"
+                    f"{_SAID_NOTHING if verdict.label.casefold() in _MISSING else ''}",
                 )
             given.append(replace(verdict, label=label))
         return replace(record, verdicts=tuple(given))

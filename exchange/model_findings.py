@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from agreement.bradley_terry import BradleyTerry, Games, correlate_rankings, fit_models, rank_models
+from agreement.bradley_terry import BradleyTerry, Games, correlate_rankings, fit_models, keep_players, rank_models
 from agreement.categories import BoolArray, FloatArray, IntArray
 from agreement.combine import Levels, collapse_codes
 from agreement.davidson import fit_davidson
@@ -275,7 +275,7 @@ def _rank(panel: Panel, sides: tuple[IntArray, IntArray], results: FloatArray, m
     games, kept = _games(sides, results, models)
     if kept.size == 0:
         return "no two models met on an item with a verdict"
-    if models > MOST_RANKED:
+    if keep_players(games)[0].models > MOST_RANKED:
         return fit_models(games, UNSURE)
     sampling = Sampling(min(panel.options.resamples, RANK_RESAMPLES), panel.options.seed)
     cluster = None if panel.prompts is None else panel.prompts[kept]
@@ -285,13 +285,16 @@ def _rank(panel: Panel, sides: tuple[IntArray, IntArray], results: FloatArray, m
 def _ranking_json(found: BradleyTerry | str, names: list[str]) -> dict[str, Any]:
     ties = {"ties": "half a win each"}
     if isinstance(found, str):
-        return {"win_probability": [], "components": [], **ties, "why": found, "without_intervals": None}
+        nothing: dict[str, Any] = {"win_probability": [], "components": [], "without_games": []}
+        return {**nothing, **ties, "why": found, "without_intervals": None}
+    played = {model for group in found.components for model in group}
     return {
         "win_probability": numbers(found.win_probability),
         "components": [[names[model] for model in group] for group in found.components],
+        "without_games": [name for model, name in enumerate(names) if model not in played],
         **ties,
         "why": found.why,
-        "without_intervals": UNSURE if len(names) > MOST_RANKED and not found.why else None,
+        "without_intervals": UNSURE if len(played) > MOST_RANKED and not found.why else None,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from exchange.cautions import list_cautions
+from exchange.cautions import list_cautions, list_some
 from exchange.figures import write_decimal, write_percent
 from exchange.panel import Panel
 
@@ -35,8 +35,7 @@ def _tell_whole(value: dict[str, Any]) -> str:
     if not judges:
         return _tell_people(value, len(people))
     if not people:
-        nobody = "the filters leave no person's verdict" if chosen else "no person has yet"
-        return f"{_names(judges)} gave verdicts on {_many(value['flow']['readable'], 'item')}, but {nobody}."
+        return _tell_judges(value, chosen)
     known = [judge for judge in judges if judge["gap"]["value"] is not None]
     if known:
         best = max(known, key=lambda judge: float(judge["leave_one_out"]["value"]))
@@ -44,12 +43,22 @@ def _tell_whole(value: dict[str, Any]) -> str:
     return _tell_consensus(value, len(people))
 
 
+def _tell_judges(value: dict[str, Any], chosen: bool) -> str:
+    """Say what there is without people; `chosen` says whether filters may have left them out."""
+    names, readable = _names(value["judges"]), value["flow"]["readable"]
+    if not readable:
+        nobody = "the filters leave no person's verdict" if chosen else "no person has given one"
+        return f"No verdict of {names} could be read, and {nobody}."
+    nobody = "the filters leave no person's verdict" if chosen else "no person has yet"
+    return f"{names} gave verdicts on {_many(readable, 'item')}, but {nobody}."
+
+
 def _tell_gap(judge: dict[str, Any], judges: int) -> str:
     gap = judge["gap"]
     low, high = gap["low"], gap["high"]
     how, unsure = "as much as", ""
     if low is None or high is None:
-        how, unsure = "perhaps as much as", f" (no interval: {gap.get('why')})"
+        how, unsure = f"perhaps {_by_value(gap['value'])}", f" (no interval: {gap.get('why')})"
     elif high < 0:
         how = "less than"
     elif low > 0:
@@ -64,10 +73,18 @@ def _tell_gap(judge: dict[str, Any], judges: int) -> str:
     )
 
 
+def _by_value(gap: float) -> str:
+    return "as much as" if abs(gap) <= WIDE_GAP else "more than" if gap > 0 else "less than"
+
+
 def _tell_consensus(value: dict[str, Any], people: int) -> str:
     known = [judge for judge in value["judges"] if judge["vs_consensus"]["exact"]["value"] is not None]
     if not known and value["flow"]["overlapping"]:
         return "No item has both a judge's label and a consensus of people under these rules."
+    if not known and not value["flow"]["readable"]:
+        return (
+            f"No verdict of {_names(value['judges'])} could be read, so nothing can be said of agreement with people."
+        )
     if not known:
         return "The judges and the people have no item in common, so nothing can be said of their agreement."
     best = max(known, key=lambda judge: float(judge["vs_consensus"]["exact"]["value"]))
@@ -189,6 +206,8 @@ def _warn_of_sampling(panel: Panel, value: dict[str, Any]) -> list[str]:
     if panel.kind == "pairwise" and value["ranking"]:
         why = value["ranking"]["why"] or value["ranking"]["without_intervals"]
         found += [f"Bradley-Terry: {why}"] if why else []
+        unmet = value["ranking"]["without_games"]
+        found += [f"no strength without a verdict against another model: {list_some(unmet)}"] if unmet else []
     return found
 
 

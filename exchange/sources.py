@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import json
 import re
 import zlib
@@ -208,20 +209,28 @@ def _document_rows(location: str, first: bytes, number: int, stream: Stream) -> 
 
 def _table_rows(location: str, stream: Stream, separator: str) -> Iterator[Row | InputError]:
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-    reader = csv.DictReader(text, delimiter=separator, strict=True)
     csv.field_size_limit(LONGEST_LINE)
+    line = 0
     try:
+        head = text.readline(LONGEST_LINE)
+        reader = csv.DictReader(itertools.chain([head], text), delimiter=_separator(head, separator), strict=True)
         if not reader.fieldnames:
             yield InputError(f"{location}: is empty: the first line must name the columns")
             return
         for values in reader:
-            yield _table_row(location, reader.line_num, values)
+            line = reader.line_num
+            yield _table_row(location, line, values)
     except UnicodeDecodeError:
-        yield InputError(f"{location}:{reader.line_num + 1}: is not UTF-8: save the file as UTF-8")
+        yield InputError(f"{location}:{line + 1}: is not UTF-8: save the file as UTF-8")
     except csv.Error as error:
-        yield InputError(f"{location}:{reader.line_num}: is not a table: {error}")
+        yield InputError(f"{location}:{line + 1}: is not a table: {error}")
     finally:
         text.detach()
+
+
+def _separator(head: str, usual: str) -> str:
+    """Return what stands between cells: a semicolon where the first line has one and no comma, as in half of Europe."""
+    return ";" if usual == "," and "," not in head and ";" in head else usual
 
 
 def _table_row(location: str, line: int, values: dict[str | Any, Any]) -> Row | InputError:

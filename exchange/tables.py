@@ -11,8 +11,6 @@ from exchange.grid import Table, as_text, fit
 from exchange.model_tables import list_model_tables
 from exchange.sentences import Told, told
 
-APART = "no item tells the two apart"
-
 
 def list_tables(value: dict[str, Any]) -> list[Table]:
     """Return every table of a study's agreement that has a row."""
@@ -160,8 +158,8 @@ def _comparisons(value: dict[str, Any]) -> Table:
             f"◆ {pair['b']}",
             write_count(pair["n"]),
             *(told(pair[key]) for key in names),
-            chance(pair["mcnemar_p"], APART),
-            chance(pair.get("q"), APART),
+            chance(pair["mcnemar_p"], pair["mcnemar_p_why"] or ""),
+            chance(pair.get("q"), pair["mcnemar_p_why"] or ""),
         ]
         for pair in value["comparisons"]
     ]

@@ -171,7 +171,24 @@ class _FrontMatter:
             self.refuse(node.value[ties[-1]], "only a pairwise scale has a tie, and only one")
         if ties and 2 * ties[0] != len(points) - 1:
             self.refuse(node.value[ties[0]], "the tie must stand in the middle: the scale is mirrored when sides swap")
+        if kind == "pairwise":
+            self.check_mirrored(node.value, points)
         return Scale(tuple(points))
+
+    def check_mirrored(self, nodes: list[Any], points: list[Point]) -> None:
+        """Refuse a preference for A that is worth more, or less, than the same preference for B."""
+        size = len(points)
+        middle = (points[(size - 1) // 2].value + points[size // 2].value) / 2.0
+        slack = 1e-9 * (points[-1].value - points[0].value)
+        for at in range(size // 2):
+            low, high = points[at], points[size - 1 - at]
+            below, above = middle - low.value, high.value - middle
+            if abs(below - above) > slack:
+                self.refuse(
+                    nodes[size - 1 - at],
+                    f"label {high.label!r} is worth {above:g} from the middle and {low.label!r}, which it becomes when "
+                    f"sides swap, {below:g}: give both the same distance",
+                )
 
     def point(self, node: Any) -> Point:
         found = self.mapping(node, "a label", ("label", "value", "meaning", "tie"))

@@ -161,7 +161,7 @@ def _difference(pair: Value) -> str:
     if not pair["n"]:
         return "There is nothing to compare: no item has both judges and a consensus of people."
     p = pair["mcnemar_p"]
-    chance = show_dash("no item tells the two apart") if p is None else "&lt; 0.001" if p < 0.001 else f"{p:.3f}"
+    chance = show_dash(pair["mcnemar_p_why"]) if p is None else "&lt; 0.001" if p < 0.001 else f"{p:.3f}"
     apart = f"<bdi>{escape(pair['b'])}</bdi> minus <bdi>{escape(pair['a'])}</bdi>"
     return (
         f"{_told_apart(pair)}{apart}, on the same {count(pair['n'], 'item')} and people: agreement "

@@ -8,7 +8,7 @@ could be either, so it is neither).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 SCORES = tuple(f"score{score}_description" for score in range(1, 6))
@@ -55,6 +55,9 @@ _SIDES = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "seco
 # Such a pair tells which response somebody preferred, but not who, nor how much: no verdict is made of it.
 _PREFERRED_FIRST = (("chosen", "rejected"), ("chosen_response", "rejected_response"))
 
+VERDICT_FIELDS = frozenset(
+    {"label", "rater", "kind", "status", "order", "comment", "confidence", "seconds", "created", "raw", "repeat"}
+)
 FIELDS = frozenset({*_SPELLINGS, "response", "response_a", "response_b", "model", "model_a", "model_b"})
 
 
@@ -92,6 +95,23 @@ _SINGLES_OF_ONE = _SINGLES | {field: tuple(map(plain_name, spelled.split())) for
 def guess_mapping(columns: Iterable[str]) -> dict[str, str]:
     """Return the column that holds each field, for the fields that can be told from the names alone."""
     return dict(_guessed(tuple(columns)))
+
+
+def fill_mapping(said: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
+    """Return what was said of some columns, and what the names of the others tell of the fields that it leaves out.
+
+    Beside columns that each hold one rater's verdicts nothing else is taken for a verdict.
+    """
+    guessed = guess_mapping(column for column in columns if column not in said.values())
+    per_rater = any(":" in field for field in said)
+    kept = {field: column for field, column in guessed.items() if not (per_rater and field in VERDICT_FIELDS)}
+    for whole in ("response", "model"):
+        sides = {f"{whole}_a", f"{whole}_b"}
+        if whole in said:
+            kept = {field: column for field, column in kept.items() if field not in sides}
+        elif sides & said.keys():
+            kept.pop(whole, None)
+    return kept | dict(said)
 
 
 @lru_cache(maxsize=256)

@@ -16,7 +16,7 @@ from typing import Any
 
 from exchange.formats import accord, prometheus
 from exchange.formats.cells import cell_text, fits, listed, parsed_turns, rubric_of, structure
-from exchange.formats.columns import FIELDS, guess_mapping, plain_name
+from exchange.formats.columns import FIELDS, fill_mapping, guess_mapping, plain_name
 from exchange.formats.conversion import Gathering, Numbering, Outcome, present
 from exchange.formats.fields import mapping_of
 from exchange.formats.preferences import preference, side_names
@@ -39,23 +39,27 @@ def recognise(value: Any) -> bool:
 
 def convert(rows: Iterable[Row]) -> Iterator[Outcome]:
     """Return the items of tables whose columns are told by their names."""
-
-    def guess(row: Row) -> dict[str, str]:
-        value = mapping_of(row)
-        found = guess_mapping(column for column in value if isinstance(column, str))
-        return {field: column for field, column in found.items() if fits(field, value[column])}
-
-    return _convert(rows, guess)
+    return _convert(rows, lambda row: _fill({}, row))
 
 
-def convert_table(rows: Iterable[Row], mapping: Mapping[str, str]) -> Iterator[Outcome]:
-    """Return the items of tables whose columns are named: `{"instruction": "Prompt", "label:ana": "Ana", …}`."""
+def _fill(said: Mapping[str, str], row: Row) -> dict[str, str]:
+    """Return what was said of columns, filled up by the names of the others where they hold such values."""
+    value = mapping_of(row)
+    found = fill_mapping(said, (column for column in value if isinstance(column, str)))
+    return {field: column for field, column in found.items() if field in said or fits(field, value[column])}
+
+
+def convert_table(rows: Iterable[Row], mapping: Mapping[str, str], *, guess_rest: bool = False) -> Iterator[Outcome]:
+    """Return the items of tables whose columns are named: `{"instruction": "Prompt", "label:ana": "Ana", …}`.
+
+    Fields that the mapping leaves out are told from the names of the other columns where that is asked for.
+    """
     for field in mapping:
         if field not in FIELDS and (not _of_rater(field) or field in (PER_RATER, PER_JUDGE)):
             known = ", ".join(sorted(FIELDS))
             yield InputError(f"mapping: {field!r} is not a field; known: {known}, label:RATER, judge:RATER")
             return
-    yield from _convert(rows, lambda _: mapping)
+    yield from _convert(rows, (lambda row: _fill(mapping, row)) if guess_rest else (lambda _: mapping))
 
 
 def _of_rater(field: str) -> bool:

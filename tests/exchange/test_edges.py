@@ -134,7 +134,9 @@ EDGE_REASONS = {
     "constant raters": lambda v: any("zero variance" in w for w in v["pairs"][0]["kappa"]["warnings"]),
     "no overlap": lambda v: "no item in common" in v["sentence"] and v["flow"]["overlapping"] == 0,
     "all unreadable": lambda v: (
-        v["judges"][0]["left_out"]["unreadable"] == 12 and v["judges"][0]["vs_consensus"]["n"] == 0
+        v["judges"][0]["left_out"]["unreadable"] == 12
+        and v["judges"][0]["vs_consensus"]["n"] == 0
+        and v["sentence"] == "No verdict of j could be read, so nothing can be said of agreement with people."
     ),
     "a judge with one order": lambda v: "one order only" in v["judges"][0]["swap_consistency"]["why"],
     "two raters only": lambda v: v["judges"] == [] and v["groups"]["humans"]["raters"] == 2,
@@ -206,3 +208,36 @@ def test_a_first_answer_without_a_label_stays_missing_and_it_is_said(store: Stor
     assert judge["vs_consensus"]["exact"]["value"] == 1.0
     assert judge["left_out"]["later_label"] == 3
     assert any("3 times the first of several answers has no verdict" in warning for warning in value["warnings"])
+
+
+def test_a_judge_that_nobody_can_read_and_no_people_are_told_as_that(store: Store, tmp_path: Path) -> None:
+    put(store, tmp_path, many(lambda _: [judged(None)]))
+    assert agree(store, "s", QUICK)["sentence"] == "No verdict of j could be read, and no person has given one."
+
+
+def test_a_wide_gap_without_an_interval_is_not_told_as_none(store: Store, tmp_path: Path) -> None:
+    ends = ("A++", "B++")
+    opposed = many(lambda n: [human("ana", ends[n % 2]), human("ben", ends[1 - n % 2]), judged(ends[n % 2])], 60)
+    protocol = write_protocol(tmp_path, "scores", {str(n): n for n in range(1, 6)}, kind="direct")
+    put(store, tmp_path, [as_score(one) for one in opposed], "s", protocol)
+    value = agree(store, "s", QUICK)
+    assert value["judges"][0]["gap"]["low"] is None
+    assert "agrees with people perhaps more than people agree with each other: gap 1.00" in value["sentence"]
+
+
+def test_two_judges_that_no_item_tells_apart_have_no_p_and_a_reason(store: Store, tmp_path: Path) -> None:
+    put(store, tmp_path, many(lambda n: [human("ana", label_of(n)), *(judged(label_of(n), name=j) for j in "jk")]))
+    value = agree(store, "s", QUICK)
+    [pair] = value["comparisons"]
+    assert (pair["mcnemar_p"], pair["mcnemar_p_why"]) == (None, "on no item is exactly one of the two right")
+    assert pair["mcnemar_p_why"] in write_report(value)
+
+
+def test_few_items_behind_the_first_sentence_are_warned_of_where_there_is_no_consensus(
+    store: Store, tmp_path: Path
+) -> None:
+    put(store, tmp_path, many(lambda n: [human("ana", label_of(n)), human("ben", label_of(n + 1)), judged("A+")]))
+    value = agree(store, "s", QUICK)
+    assert value["judges"][0]["gap"]["value"] is not None
+    [few] = [warning for warning in value["warnings"] if warning.startswith("fewer than 30 items")]
+    assert "j beside people's agreement (12)" in few

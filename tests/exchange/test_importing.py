@@ -100,6 +100,28 @@ def test_columns_can_be_given_a_meaning(command, tmp_path: Path) -> None:
     assert command("import", "x.csv", "--study", "s", "--map", "nonsense")[0] == 2
 
 
+def test_columns_without_a_meaning_of_their_own_are_told_by_their_names(command, tmp_path: Path) -> None:
+    text = "id;question;output A;output B;winner;ana\n7;Why?;left;right;gold;A\n8;How?;l;r;gold;\n"
+    (tmp_path / "x.csv").write_text(text, encoding="utf-8")
+    words = ("--map", "label:ana=ana", "--map", "instruction=question")
+    assert command("import", "x.csv", "--study", "s", "--protocol", PREFERENCE, *words)[0] == 0
+    item, other = exported(command, tmp_path)
+    assert (item["id"], item["response_b"], other["id"]) == ("7", "right", "8")
+    # Beside a column for each rater a winner is no verdict.
+    assert [(one["rater"], one["label"]) for one in item["verdicts"]] == [("ana", "A")]
+    assert item["metadata"] == {"winner": "gold"}
+    assert "verdicts" not in other
+
+
+@pytest.mark.parametrize("written", [".", "NA", "nan"])
+def test_what_other_programs_write_for_nothing_is_refused_with_what_to_do(
+    command, tmp_path: Path, written: str
+) -> None:
+    (tmp_path / "x.csv").write_text(f"question,response_a,response_b,ana\nWhy?,l,r,{written}\n", encoding="utf-8")
+    code, _, told = command("import", "x.csv", "--study", "s", "--protocol", PREFERENCE, "--map", "label:ana=ana")
+    assert (code, "leave the cell empty" in told) == (2, True)
+
+
 def test_the_hub_is_read_through_its_own_file_system(command, tmp_path: Path, monkeypatch) -> None:
     folder = tmp_path / "hub" / "datasets" / "org" / "pairs"
     folder.mkdir(parents=True)

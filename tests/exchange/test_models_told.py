@@ -231,3 +231,51 @@ def test_a_judge_that_is_called_like_the_people_does_not_speak_for_them(store: S
     by = first_model(store)["by"]
     assert by["humans"]["wb_reward"]["value"] == 1.0
     assert by["humans (judge)"]["wb_reward"]["value"] == -1.0
+
+
+def judged_by_all(n: int) -> dict[str, Any]:
+    """Return an item of four models, on the last of which nobody but the judge has a verdict."""
+    pair = n % 4, (n + 1 + n // 4 % 3) % 4
+    said = [] if 3 in pair else [human("ana", ("A+", "B+", "A=B")[n % 3]), human("ben", ("B+", "A=B", "A+")[n % 3])]
+    both = [judged(told(n)), judged(told(n), "BA")]
+    sizes = {"response_a": "x" * (n % 5 + 1), "response_b": "y" * (n % 7 + 1)}
+    return item(n, [*said, *both], model_a=f"m{pair[0]}", model_b=f"m{pair[1]}", **sizes)
+
+
+def test_a_model_that_nobody_has_a_verdict_on_is_undefined_alone(store: Store, tmp_path: Path) -> None:
+    items = [judged_by_all(n) for n in range(72)]
+    put(store, tmp_path, items)
+    put(store, tmp_path, [one for one in items if "m3" not in (one["model_a"], one["model_b"])], "three")
+    value, three = (agree(store, study, QUICK) for study in ("s", "three"))
+    check_estimates(value)
+    assert [model["bradley_terry"] for model in value["models"][:3]] == [
+        model["bradley_terry"] for model in three["models"]
+    ]
+    last = value["models"][3]
+    why = "no verdict sets it against another model"
+    strength = last["bradley_terry"]
+    assert (strength["value"], strength["why"], strength["n"], strength["rank_why"]) == (None, why, 0, why)
+    assert (last["win_rate"]["value"], last["wb_reward"]["value"]) == (None, None)
+    assert last["by"]["j"]["bradley_terry"]["rank"]
+    ranking = value["ranking"]
+    assert (ranking["why"], ranking["components"], ranking["without_games"]) == (None, [["m0", "m1", "m2"]], ["m3"])
+    assert [row[:3] for row in ranking["win_probability"][:3]] == three["ranking"]["win_probability"]
+    assert ranking["win_probability"][3] == [None] * 4
+    assert ranking["davidson"]["strengths"] == [*three["ranking"]["davidson"]["strengths"], None]
+    lengths = [found["ranking"]["by"]["humans"]["terms"]["length"] for found in (value, three)]
+    assert lengths[0]["value"] == pytest.approx(lengths[1]["value"])
+    assert ranking["agreement"]["j"]["value"] is not None
+    assert "no strength without a verdict against another model: m3" in value["warnings"]
+    assert why in write_report(value)
+    assert why in Agreement(store).show(gr.Request(query_params={"study": "s", "resamples": "100"}))
+
+
+def test_side_and_length_are_told_where_the_models_fall_into_groups(store: Store, tmp_path: Path) -> None:
+    def apart(n: int) -> dict[str, Any]:
+        pair = {"model_a": f"m{2 * (n % 2)}", "model_b": f"m{2 * (n % 2) + 1}"}
+        return item(n, [judged(told(n)), judged(told(n + n % 3), "BA")], **pair)
+
+    put(store, tmp_path, [apart(n) for n in range(40)])
+    ranking = agree(store, "s", QUICK)["ranking"]
+    assert "2 groups" in ranking["why"]
+    assert ranking["by"]["j"]["terms"]["side"]["low"] is not None

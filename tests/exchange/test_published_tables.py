@@ -11,7 +11,9 @@ import pytest
 from small_studies import check_estimates, human, judged, put, write_protocol
 
 from exchange.agreeing import agree
+from exchange.importing import ImportRequest, import_files
 from exchange.panel import Options
+from judge.protocol import find_protocol
 from storage.store import Store
 
 pytestmark = pytest.mark.one_database
@@ -44,6 +46,12 @@ ANAESTHETISTS = """
 1112111 1111111 1111111 2222221 2221322 2222222 2222221 2223222 2212222 1111111 1111111 2322222 1111111 1111111 1121121
 1111111 3333233 1111111 2222222 2223232 4334343 2212232 2323233 3333432 1111111 1111111 1212111 2322222 1211111 2222222
 """
+# Five observers on forty articles, with gaps (Hayes and Krippendorff 2007, table 1).
+HAYES = """
+112.2 1101. 2333. .00.0 000.0 000.0 102.1 1.20. 222.2 2111. .100. 0000. 1222. 33223 111.1 111.1 212.2 1233. 1101. 000.0
+0011. 00.00 2333. 0000. 12.22 0111. 00010 1212. 1122. 112.2 110.0 2121. 22.22 3222. 222.2 223.2 222.2 22.12 2222. 111.1
+"""
+
 TRUE_CLASSES = "142222132243121111222222112111131224233111212"
 
 
@@ -63,8 +71,8 @@ def tell(store: Store, tmp_path: Path):
     return told
 
 
-def scores(highest: int) -> dict[str, float]:
-    return {str(score): score for score in range(1, highest + 1)}
+def scores(highest: int, lowest: int = 1) -> dict[str, float]:
+    return {str(score): score for score in range(lowest, highest + 1)}
 
 
 def items_of(units: Iterable[str]) -> list[dict[str, Any]]:
@@ -115,6 +123,13 @@ def test_krippendorff_2011_and_gwet_2014(tell) -> None:
         ([[13, 0, 0], [0, 20, 7], [0, 4, 56]], {"kappa": 0.7964, "scott_pi": 0.7962, "ac1": 0.8493}),
         ([[80, 10], [5, 5]], {"kappa": 0.3182, "pabak": 0.7, "prevalence_index": 0.75, "bias_index": 0.05}),
         ([[1, 3, 10, 6], [2, 3, 10, 7], [1, 6, 14, 12], [0, 1, 9, 11]], {"kendall": 0.1524}),
+        # Fleiss's book; xeromammograms (Altman 1991); two film critics and two pathologists (Agresti); two coders of
+        # dialogue acts (Artstein and Poesio 2008).
+        ([[75, 1, 4], [5, 4, 1], [0, 0, 10]], {"kappa": 0.6765}),
+        ([[21, 12, 0, 0], [4, 17, 1, 0], [3, 9, 15, 2], [0, 0, 0, 1]], {"kappa": 0.4728, "kappa_linear": 0.5684}),
+        ([[24, 8, 13], [8, 13, 11], [10, 9, 64]], {"kappa": 0.3888}),
+        ([[22, 2, 2, 0], [5, 7, 14, 0], [0, 2, 36, 0], [0, 1, 17, 10]], {"kappa": 0.4930}),
+        ([[46, 6, 0], [0, 32, 0], [0, 6, 10]], {"exact": 0.88, "kappa": 0.8013, "scott_pi": 0.7995}),
     ],
 )
 def test_two_raters(tell, table: list[list[int]], found: dict[str, float]) -> None:
@@ -129,6 +144,7 @@ def test_two_raters(tell, table: list[list[int]], found: dict[str, float]) -> No
     [
         ([[35, 5, 0], [15, 20, 5], [10, 5, 5]], (14.00, 2), (15.00, 3)),  # Maxwell 1970
         ([[794, 150], [86, 570]], (17.36, 1), (17.36, 1)),  # McNemar, as in Agresti 1990
+        ([[20, 10, 5], [3, 30, 15], [0, 5, 40]], (13.76, 2), (13.77, 3)),  # Uebersax
     ],
 )
 def test_margins_and_symmetry(tell, table: list[list[int]], homogeneity: tuple[float, int], symmetry: Any) -> None:
@@ -165,3 +181,70 @@ def test_agresti_1990_teams_and_the_advantage_of_playing_at_home(store: Store, t
     ahead = [round(strength[team] - strength["Baltimore"], 2) for team in TEAMS]
     assert ahead == [1.58, 1.44, 1.29, 1.25, 1.11, 0.68, 0.0]
     assert round(value["ranking"]["by"]["humans"]["terms"]["side"]["value"], 3) == 0.302
+
+
+def test_hayes_and_krippendorff_2007_as_a_table_with_a_column_for_each_observer(store: Store, tmp_path: Path) -> None:
+    lines = ["unit,question,answer,obs1,obs2,obs3,obs4,obs5"]
+    lines += [f"{n},{n}?,x,{','.join(said.replace('.', ' '))}" for n, said in enumerate(HAYES.split())]
+    (tmp_path / "hayes.csv").write_text("\n".join(lines), encoding="utf-8")
+    protocol = write_protocol(tmp_path, "theirs", scores(3, 0), kind="direct")
+    columns = {"id": "unit"} | {f"label:observer {at}": f"obs{at}" for at in range(1, 6)}
+    request = ImportRequest(
+        [str(tmp_path / "hayes.csv")], "s", find_protocol(protocol), mapping=columns, guess_rest=True
+    )
+    import_files(store, request, lambda _: None)
+    people = agree(store, "s", Options(resamples=100))["groups"]["humans"]
+    found = [round(people[f"alpha_{level}"]["value"], 4) for level in ("ordinal", "nominal", "interval")]
+    assert found == [0.7598, 0.4765, 0.7574]
+
+
+@pytest.mark.parametrize(
+    ("units", "labels", "found"),
+    [
+        # Krippendorff 2011, sections A and B; three coders with many gaps, as in an encyclopaedia.
+        ("01 11 01 00 00 01 00 00 10 00", "01", {"alpha_nominal": 0.095}),
+        ("ab aa bb bb db cc cc cc ee dd dd ad", "abcde", {"alpha_nominal": 0.692}),
+        (
+            ".1. ... .22 .11 .33 334 444 13. 2.2 1.1 1.1 3.3 3.3 ... 3.4",
+            "1234",
+            {"alpha_nominal": 0.691, "alpha_ordinal": 0.807, "alpha_interval": 0.811},
+        ),
+    ],
+)
+def test_alpha(tell: Any, units: str, labels: str, found: dict[str, float]) -> None:
+    people = tell(items_of(units.split()), {label: at for at, label in enumerate(labels)})["groups"]["humans"]
+    assert {name: round(people[name]["value"], 3) for name in found} == found
+
+
+def test_shrout_and_fleiss_1979(tell: Any) -> None:
+    targets = ("9 2 5 8", "6 1 3 2", "8 4 6 8", "7 1 2 6", "10 5 6 9", "6 2 4 7")
+    items = [
+        respond(n, [human(f"judge {at}", score) for at, score in enumerate(row.split())])
+        for n, row in enumerate(targets)
+    ]
+    found = tell(items, scores(10))["groups"]["humans"]["icc"]
+    assert [round(found[name]["value"], 2) for name in ("icc_2_1", "icc_2_k")] == [0.29, 0.62]
+
+
+def test_anxiety_by_three_raters_of_the_package_irr(tell: Any) -> None:
+    ratings = zip("33345523522615221243", "36462424332333221334", "21443216111233113322", strict=True)
+    value = tell(items_of(map("".join, ratings)), scores(6))
+    assert round(value["groups"]["humans"]["icc"]["icc_2_1"]["value"], 3) == 0.198
+    assert round(value["pairs"][0]["kappa_quadratic"]["value"], 3) == 0.297
+
+
+def test_ranks_with_ties(tell: Any) -> None:
+    tied = tell(items_of(("c1", "b4", "a7", "c1", "b0")), {label: at for at, label in enumerate("0147abc")})
+    assert round(tied["pairs"][0]["kendall"]["value"], 4) == -0.4714
+
+
+def test_intelligence_and_hours_before_a_screen(tell: Any) -> None:
+    hours = zip((106, 86, 100, 101, 99, 103, 97, 113, 112, 110), (7, 0, 27, 50, 28, 29, 20, 12, 6, 17), strict=True)
+    items = [respond(n, [human("iq", str(one)), human("hours", str(two))]) for n, (one, two) in enumerate(hours)]
+    pair = tell(items, scores(113, 0))["pairs"][0]
+    assert (pair["spearman"]["value"], pair["kendall"]["value"]) == pytest.approx((-29 / 165, -1 / 9))
+
+
+def test_wilsons_interval_where_all_or_none_agree(tell: Any) -> None:
+    none = tell(items_of(["12"] * 20), scores(2))["pairs"][0]["exact"]
+    assert (none["method"], none["low"], round(none["high"], 4)) == ("wilson", 0.0, 0.1611)

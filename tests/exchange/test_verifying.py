@@ -268,7 +268,11 @@ FORGERIES = {
     ),
     "a prompt": ("prompts.jsonl", replacing("Q1", "Q2"), "prompts.jsonl: line 3: user"),
     "the codebook": ("codebook.md", lambda _: "nonsense", "codebook.md"),
-    "the scale": ("protocols/preference-3way.md", replacing("value: 1", "value: 2"), "agreement.json: values"),
+    "the scale": (
+        "protocols/preference-3way.md",
+        lambda text: text.replace("value: 1", "value: 2").replace("value: -1", "value: -2"),
+        "agreement.json: values",
+    ),
     "the number of items": ("study.json", replacing('"items": 15', '"items": 16'), "study.json: items"),
     "a setting": ("study.json", replacing('"seed": 0', '"seed": 7'), "study.json: seal"),
     "the trail": ("events.jsonl", replacing("study_created", "study_made"), "study.json: seal"),

@@ -152,6 +152,11 @@ BAD = {
     "value that is no number": (GOOD.replace("value: 1}", "value: high}"), 7, "must be a number"),
     "value that is not finite": (GOOD.replace("value: 1}", "value: .inf}"), 7, "must be a number"),
     "tie at the end": (GOOD.replace("value: 1}", "value: 1, tie: true}"), 7, "middle"),
+    "sides that are not worth the same": (
+        GOOD.replace('  - {label: "A", value: 1}\n', '  - {label: "=", value: 0}\n  - {label: "A", value: 3}\n'),
+        8,
+        "'A' is worth 3 from the middle and 'B', which it becomes when sides swap, 1",
+    ),
     "scale that is no list": (re.sub(r"scale:\n.*\n.*\n", "scale: A B\n", GOOD), 5, "scale must be a list"),
     "nested request": (GOOD.replace("answer:", "request: {stop: [a]}\nanswer:"), 8, "request.stop"),
     "unknown field": (GOOD.replace("{$user_query}", "\n{$question}"), 11, "unknown field '{$question}'"),
@@ -211,3 +216,9 @@ def test_a_text_is_checked_as_a_file_would_be_and_finds_its_twin_among_the_known
         parse_protocol("mine", GOOD.replace("{$user_query}", "{$histori}"), known)
     with pytest.raises(ProtocolError, match="without_reference: no protocol named 'prometheus-direct-no-reference'"):
         parse_protocol("mine", known["prometheus-direct"].source, {})
+
+
+def test_sides_worth_the_same_may_have_any_numbers(write) -> None:
+    steps = "".join(f"  - {{label: x{n}, value: {n / 10}}}\n" for n in range(1, 8))
+    scale = load_protocol(write(re.sub(r"scale:\n.*\n.*\n", f"scale:\n{steps}", GOOD))).scale
+    assert len(scale.points) == 7
