@@ -11,6 +11,7 @@ import asyncio
 import json
 import random
 import re
+import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import aclosing
@@ -35,7 +36,7 @@ from judge.completions import Heard, first_choice, read_completion, storable
 from judge.domain import Failure, InputError, Prompt, Reply, Scale
 from judge.refusals import Trouble, explain_status, fault_in, scrub
 from judge.traffic import Traffic
-from judge.transport import PublicTransport
+from judge.transport import LateTrust, PublicTransport
 
 T = TypeVar("T")
 PATH = "/chat/completions"
@@ -321,11 +322,14 @@ def _make_http_client(*, private: bool, proxied: bool) -> httpx2.AsyncClient:
     keeps out of the private network asks no proxy: only the proxy would know where a request ends.
     """
     outer: dict[str, Any] = {"timeout": None, "follow_redirects": True}
-    limits = httpx2.Limits(max_connections=MOST_CONNECTIONS)
+    inner: dict[str, Any] = {
+        "limits": httpx2.Limits(max_connections=MOST_CONNECTIONS),
+        "verify": LateTrust(ssl.PROTOCOL_TLS_CLIENT),
+    }
     if private:
-        return DefaultAioHttpClient(limits=limits, trust_env=proxied, **outer)
-    inner = DefaultAioHttpClient(limits=limits, trust_env=False, timeout=None, follow_redirects=False)
-    return httpx2.AsyncClient(transport=PublicTransport(inner), **outer)
+        return DefaultAioHttpClient(trust_env=proxied, **inner, **outer)
+    connections = DefaultAioHttpClient(trust_env=False, timeout=None, follow_redirects=False, **inner)
+    return httpx2.AsyncClient(transport=PublicTransport(connections), **outer)
 
 
 async def _within_openai(answer: Awaitable[T]) -> T:

@@ -1,10 +1,29 @@
-"""Requests that keep out of the private network, for a server that others use."""
+"""What lies under a client's requests: whom they trust, and the way that keeps out of the private network."""
 
 from __future__ import annotations
+
+import ssl
+from functools import cached_property
+from typing import Any
 
 import httpx2
 
 from judge.addresses import BlockedAddressError, Resolver, UnknownHostError
+
+
+class LateTrust(ssl.SSLContext):
+    """The certificates that are trusted, read when a server first shows its own: most judges on this machine show none.
+
+    To read them takes longer than to ask. Whatever does not come by here trusts nobody.
+    """
+
+    @cached_property
+    def _trusted(self) -> ssl.SSLContext:
+        return httpx2.create_ssl_context()
+
+    def wrap_bio(self, *words: Any, **named: Any) -> ssl.SSLObject:
+        """Begin to speak with a server in private."""
+        return self._trusted.wrap_bio(*words, **named)
 
 
 class PublicTransport(httpx2.AsyncBaseTransport):

@@ -15,7 +15,8 @@ from judge.domain import Item, StorageError, Study, Turn
 from judge.protocol import load_protocol
 from storage import migrate
 from storage.imports import prepare
-from storage.schema import items, metadata, studies
+from storage.partial_indexes import metadata
+from storage.schema import items, studies
 from storage.store import Store
 from storage.verdicts import Submission
 
