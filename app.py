@@ -278,7 +278,14 @@ def main(arguments: list[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else arguments
     if not words or (words[0].startswith("-") and words[0] not in ("--help", "-h")):
         words = ["serve", *words]
-    app(words, prog_name="accord" if Path(sys.argv[0]).stem == "accord" else "python app.py")
+    program = "accord" if Path(sys.argv[0]).stem == "accord" else "python app.py"
+    known = {each.name or each.callback.__name__: each.callback for each in app.registered_commands if each.callback}
+    if words[0] in known:  # one command is ready long before all of them are
+        alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+        alone.command()(known[words[0]])
+        alone(words[1:], prog_name=f"{program} {words[0]}")
+    else:
+        app(words, prog_name=program)
 
 
 if __name__ == "__main__":

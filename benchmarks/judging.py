@@ -1,8 +1,9 @@
 """How fast a judge's run is, every call stored durably, beside loops that store nothing; and what it needs.
 
-python -m benchmarks.judging [--peers]
+python -m benchmarks.judging [--start] [--peers]
 
-`--peers` makes an environment with prometheus-eval in a temporary folder and runs its client too.
+`--start` measures only how long the first request takes to leave. `--peers` makes an environment with prometheus-eval
+in a temporary folder and runs its client too.
 """
 
 from __future__ import annotations
@@ -10,17 +11,19 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from openai import AsyncOpenAI
 
 from exchange.judging import JudgeOrder, run_judge
-from judge.client import Client
 from judge.domain import Item, Study, Turn
 from judge.protocol import find_protocol
 from judge.render import render
@@ -29,12 +32,14 @@ from storage.imports import prepare
 from storage.store import Store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "judge"))
-from openai_server import served_apart
+from openai_server import Answer, OpenAIServer, Seen, completion, served_apart
 
+ROOT = Path(__file__).parents[1]
 CONCURRENCY = 64
 ITEMS = 640
 SIZES = (1_000, 50_000)
 ROUNDS = 3
+STARTS = 9
 PROTOCOL = find_protocol("wildbench-pairwise")
 Seconds = tuple[float, float]
 REPLY = '{"analysis of A": "Fine.", "analysis of B": "Fine.", "choice": "A+"}'
@@ -142,9 +147,8 @@ def compare_speed(folder: Path) -> None:
         "prometheus-eval": "prometheus-eval's AsyncLiteLLM, nothing stored",
         "ours": "a run, every call stored as it ends",
     }
-    print(
-        f"{2 * ITEMS} calls of 100 ms, {CONCURRENCY} at once, median of {ROUNDS} rounds; beside each, how ours compares"
-    )
+    measured = f"{2 * ITEMS} calls of 100 ms, {CONCURRENCY} at once, median of {ROUNDS} rounds"
+    print(f"\n{measured}; beside each, how ours compares")
     middle = {
         name: [statistics.median(each) for each in zip(*times, strict=True)] for name, times in took.items() if times
     }
@@ -154,25 +158,47 @@ def compare_speed(folder: Path) -> None:
         print(f"{told[name]:<48}{speed}  {work}")
 
 
-def measure_one(url: str, database: str, spawned: float) -> None:
+def seconds_to_ask(database: Path, model: str) -> Seconds:
+    """Return how long the command `judge` takes from its start to its first request at the server."""
+    arrived = threading.Event()
+
+    def answer(_: Seen) -> Answer:
+        arrived.set()
+        return completion(REPLY)
+
+    with OpenAIServer(answer, keep=False) as server:
+        words = ["app.py", "judge", "--study", "s", "--model", model, "--base-url", server.url]
+        words += ["--orders", "AB", "--database", f"sqlite:///{database}"]
+        began, worked = time.perf_counter(), _worked_by_others()
+        with subprocess.Popen([sys.executable, *words], cwd=ROOT, stderr=subprocess.DEVNULL) as command:
+            if not arrived.wait(60):
+                raise RuntimeError("the command asked nothing")
+            took = time.perf_counter() - began
+            command.kill()
+    return took, _worked_by_others() - worked
+
+
+def seconds_to_import() -> Seconds:
+    """Return how long a bare import of openai takes, in a process of its own."""
+    began, worked = time.perf_counter(), _worked_by_others()
+    subprocess.run([sys.executable, "-c", "import openai"], check=True)
+    return time.perf_counter() - began, _worked_by_others() - worked
+
+
+def _worked_by_others() -> float:
+    """Return the processor time of the processes that this one has started and seen end."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def measure_one(url: str, database: str) -> None:
     """Run once in this process and print what it took, as JSON."""
-    ready = time.time()
-    asked: list[float] = []
-    ask = Client.ask
-
-    async def timed(self: Client, *words: object) -> object:
-        if not asked:
-            asked.append(time.time())
-        return await ask(self, *words)
-
-    Client.ask = timed
     store = Store.open(database)
-    began = time.time()
+    watch = Watch()
     done = run_judge(store, JudgeOrder("s", "m", url, orders=("AB",), limits=Limits(CONCURRENCY)), lambda _: None)
-    took = time.time() - began
+    took, _ = watch.read()
     store.close()
-    told = {"start": ready - spawned, "first": asked[0] - began, "seconds": took, "peak": _peak(), "run": done["run"]}
-    print(json.dumps(told))
+    print(json.dumps({"seconds": took, "peak": _peak(), "run": done["run"]}))
 
 
 def _peak() -> float:
@@ -181,22 +207,34 @@ def _peak() -> float:
     return int(found[1]) / 1024 if found else float("nan")
 
 
-def compare_sizes(folder: Path) -> None:
-    """Print how long the first request takes to leave and how much memory a run takes, for two sizes of study."""
-    print(f"\n{'items':>7}  {'process start':>13}  {'first request':>13}  {'calls/s':>8}  {'peak memory':>11}")
+def compare_starts(databases: Mapping[int, Path]) -> None:
+    """Print how long the first request takes to leave, from the start of the command, for studies of several sizes."""
+    took: dict[str, list[Seconds]] = {"import openai, and nothing else": []}
+    for number in range(STARTS):
+        took["import openai, and nothing else"].append(seconds_to_import())
+        for size, database in databases.items():
+            first = seconds_to_ask(database, f"start-{number}")
+            took.setdefault(f"app.py judge, {size} items", []).append(first)
+    middle = {name: [statistics.median(each) for each in zip(*times, strict=True)] for name, times in took.items()}
+    bare = middle["import openai, and nothing else"]
+    print(f"from the start of the command to its first request at the server, median of {STARTS} tries")
+    for name, (seconds, worked) in middle.items():
+        work = f"{worked:5.2f} s of processor ({worked / bare[1]:.2f}×)"
+        print(f"{name:<48}{seconds:5.2f} s ({seconds / bare[0]:.2f}×)  {work}")
+
+
+def compare_sizes(databases: Mapping[int, Path]) -> None:
+    """Print how fast a run is and how much memory it takes, for two sizes of study."""
+    print(f"\n{'items':>7}  {'calls/s':>8}  {'peak memory':>11}")
     peaks = []
     with served_apart(text=REPLY) as url:
-        for size in SIZES:
-            database = folder / f"size-{size}.db"
-            make_study(database, make_items(size, 20))
+        for size, database in databases.items():
             words = [sys.executable, "-m", "benchmarks.judging", "--one", url, f"sqlite:///{database}"]
-            done = subprocess.run([*words, str(time.time())], capture_output=True, text=True, check=True)
+            done = subprocess.run(words, capture_output=True, text=True, check=True)
             one = json.loads(done.stdout)
             if one["run"] != {"ok": size}:
                 raise RuntimeError(str(one))
-            rate = size / one["seconds"]
-            times = f"{one['start']:11.2f} s  {one['first']:11.2f} s"
-            print(f"{size:>7}  {times}  {rate:8.0f}  {one['peak']:8.0f} MB")
+            print(f"{size:>7}  {size / one['seconds']:8.0f}  {one['peak']:8.0f} MB")
             peaks.append(one["peak"])
     print(f"peak memory of {SIZES[1]} items is {peaks[1] / peaks[0]:.2f}× that of {SIZES[0]}")
 
@@ -204,13 +242,19 @@ def compare_sizes(folder: Path) -> None:
 def main() -> None:
     """Print every comparison."""
     if "--one" in sys.argv:
-        url, database, spawned = sys.argv[-3:]
-        measure_one(url, database, float(spawned))
+        measure_one(*sys.argv[-2:])
         return
     with tempfile.TemporaryDirectory() as folder:
+        databases = {size: Path(folder) / f"size-{size}.db" for size in SIZES}
+        for size, database in databases.items():
+            make_study(database, make_items(size, 20))
+        compare_starts(databases)
+        sys.stdout.flush()
+        if "--start" in sys.argv:
+            return
         compare_speed(Path(folder))
         sys.stdout.flush()
-        compare_sizes(Path(folder))
+        compare_sizes(databases)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from storage.codec import encode, item_facts, item_from_json, item_to_json, verd
 from storage.columns import ORDERS, STATUSES
 from storage.facts import make_facts
 from storage.ratings import Rater, Ratings, order_repeats
-from storage.verdicts import WITHDRAWN
+from storage.schema import WITHDRAWN
 
 _KINDS = {"human": 0, "judge": 1}
 Row = dict[str, Any]

@@ -11,7 +11,7 @@ from judge.read import read
 from judge.render import render
 from storage.codec import item_from_json
 from storage.columns import STATUSES
-from storage.verdicts import WITHDRAWN
+from storage.schema import WITHDRAWN
 
 
 def check_verdicts(bundle: Bundled) -> Iterator[str]:

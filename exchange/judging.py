@@ -12,9 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from exchange.batching import TOKENS_AN_ANSWER, BatchRun
 from exchange.study_run import judge_study, prepare_run
-from judge.batch import PRICE
 from judge.client import Client, Endpoint
 from judge.domain import Failure, InputError, Order, Prompt, Reply
 from judge.protocol import Protocol, load_version
@@ -23,8 +21,8 @@ from judge.render import render
 from judge.run import Limits, Run, Summary, count_tokens
 from storage.codec import item_from_json
 from storage.run_reads import FAILURE_KINDS
+from storage.run_store import RunStore
 from storage.runs import RunSettings
-from storage.store import Store
 
 Constraints = Callable[[Protocol], Mapping[str, object]]
 
@@ -104,7 +102,7 @@ def check_order(wanted: JudgeOrder) -> None:
         raise InputError("a budget in USD needs --price-prompt and --price-completion; or set --budget-tokens")
 
 
-def run_judge(store: Store, wanted: JudgeOrder, tell: Callable[[str], None]) -> dict[str, Any]:
+def run_judge(store: RunStore, wanted: JudgeOrder, tell: Callable[[str], None]) -> dict[str, Any]:
     """Judge a study and return how it went; Ctrl-C stops it cleanly."""
     check_order(wanted)
     with served(wanted) as (endpoint, constraints):
@@ -112,7 +110,7 @@ def run_judge(store: Store, wanted: JudgeOrder, tell: Callable[[str], None]) -> 
 
 
 async def _judge(
-    store: Store,
+    store: RunStore,
     wanted: JudgeOrder,
     endpoint: Endpoint,
     tell: Callable[[str], None],
@@ -128,6 +126,8 @@ async def _judge(
     part, run = prepare_run(store, wanted.study, settings, ask, wanted.limits)
     async with Client(endpoint, traffic=run.traffic) as client:
         if wanted.batch:
+            from exchange.batching import BatchRun
+
             work = BatchRun(part, run, client, request, tell).go(wait=wanted.wait)
         else:
             work = judge_study(part, run, tell)
@@ -178,7 +178,7 @@ async def interruptible(run: Run, work: Coroutine[Any, Any, Summary], tell: Call
         return run.summary
 
 
-def _failure_examples(store: Store, study: str, run: int) -> dict[str, Any]:
+def _failure_examples(store: RunStore, study: str, run: int) -> dict[str, Any]:
     """Return what has failed of a run by kind, each with what one of the calls ended in."""
     kinds = {kind: count for kind, count in store.failures_by_kind(study, run).items() if kind in FAILURE_KINDS}
     examples = {kind: store.failed_calls(study, run, kind, 1)[0].error or "" for kind in kinds}
@@ -187,8 +187,11 @@ def _failure_examples(store: Store, study: str, run: int) -> dict[str, Any]:
     }
 
 
-def estimate_run(store: Store, wanted: JudgeOrder) -> dict[str, Any]:
+def estimate_run(store: RunStore, wanted: JudgeOrder) -> dict[str, Any]:
     """Say what a run would ask, without asking: calls that are missing, tokens, cost and the first prompt."""
+    from exchange.batching import TOKENS_AN_ANSWER
+    from judge.batch import PRICE
+
     check_order(wanted)
     wanted = wanted.alone()
     protocol = load_version(store.study(wanted.study).protocol)
@@ -223,7 +226,7 @@ def _embedded_model(wanted: JudgeOrder) -> str:
     return find_weights(wanted.weights).stem
 
 
-def reread_study(store: Store, study: str) -> list[dict[str, Any]]:
+def reread_study(store: RunStore, study: str) -> list[dict[str, Any]]:
     """Read every stored reply of a study again and return what changed."""
     protocol = load_version(store.study(study).protocol)
 

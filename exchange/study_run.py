@@ -18,8 +18,8 @@ from judge.read import read
 from judge.refusals import fault_in
 from judge.render import render
 from judge.run import Ask, Call, Limits, Run, Summary, Task, verdict_label, why_none
+from storage.run_store import RunStore
 from storage.runs import Ended, RunRow, RunSettings, Wanted
-from storage.store import Store
 
 TOLD_EVERY = 2.0  # seconds
 NO_VERDICT = ("unreadable", "refused", "cut_off")
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 class StudyRun:
     """One process's part in a run; several may work on the same run and share it."""
 
-    store: Store
+    store: RunStore
     row: RunRow
     protocol: Protocol
     reused: int = 0
@@ -194,7 +194,7 @@ def _sureness(protocol: Protocol, probabilities: Mapping[str, float], order: Ord
     return {} if score is None else {"label_probabilities": dict(probabilities), "soft_score": score}
 
 
-def prepare_run(store: Store, study: str, settings: RunSettings, ask: Ask, limits: Limits) -> tuple[StudyRun, Run]:
+def prepare_run(store: RunStore, study: str, settings: RunSettings, ask: Ask, limits: Limits) -> tuple[StudyRun, Run]:
     """Return a run that does what is missing of these settings in a study."""
     row = store.open_run(study, settings)
     part = StudyRun(store, row, load_version(store.study(study).protocol))

@@ -8,8 +8,6 @@ from dataclasses import replace
 
 from judge.domain import NoVerdict, Reading
 from judge.protocol import Protocol
-from judge.read_json import read_json
-from judge.read_marker import read_marker
 
 _INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
 _REASONING_OPENS = re.compile(r"\s*<(think|thinking|reasoning)>", re.IGNORECASE)
@@ -33,7 +31,7 @@ def read(protocol: Protocol, reply: str, finish_reason: str | None = None) -> Re
     if start is None:
         return NoVerdict("cut_off", "the reasoning block is never closed")
     body = text[start:]
-    reading = (read_json if protocol.answer.form == "json" else read_marker)(protocol, body)
+    reading = _read_form(protocol, body)
     if isinstance(reading, NoVerdict):
         return _explain(reading, body, finish_reason)
     if finish_reason == "length" and start + reading.end == len(text) and text[-1] not in _CLOSING:
@@ -45,6 +43,17 @@ def read(protocol: Protocol, reply: str, finish_reason: str | None = None) -> Re
     return replace(
         reading, start=_undropped(start + reading.start, dropped), end=_undropped(start + reading.end, dropped)
     )
+
+
+def _read_form(protocol: Protocol, body: str) -> Reading:
+    # Imported here because a protocol has one form only, and no judge should be asked later for the sake of its answer.
+    if protocol.answer.form == "json":
+        from judge.read_json import read_json
+
+        return read_json(protocol, body)
+    from judge.read_marker import read_marker
+
+    return read_marker(protocol, body)
 
 
 def _explain(reading: NoVerdict, body: str, finish_reason: str | None) -> NoVerdict:

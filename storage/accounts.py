@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, Table, bindparam, delete, exists, func, 
 
 from storage.raters import add_if_absent
 from storage.schema import accounts, events, invitations, sessions, sign_in_tries
-from storage.verdicts import record_event
+from storage.trail import record_event
 
 
 @dataclass(frozen=True, slots=True)

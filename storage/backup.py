@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from judge.domain import StorageError
 from storage.database import Database
 from storage.engine import create_private, open_engine
-from storage.verdicts import record_event
+from storage.trail import record_event
 
 BESIDE = ("-wal", "-shm", "-journal")  # what SQLite keeps beside a database, and would read into another one
 

@@ -34,9 +34,8 @@ from sqlalchemy import (
 
 from judge.domain import Scale
 from storage.facts import Facts, Floats, Ints, read_facts
-from storage.schema import raters, verdicts
+from storage.schema import WITHDRAWN, raters, verdicts
 from storage.studies import StudyRow
-from storage.verdicts import WITHDRAWN
 
 Bools = NDArray[np.bool_]
 

@@ -25,9 +25,9 @@ from judge.domain import (
 from storage.claims import HELD
 from storage.codec import item_from_json
 from storage.raters import rater_id_of
-from storage.schema import calls, claims, items, progress, raters, remarks, studies, verdicts
+from storage.schema import WITHDRAWN, calls, claims, items, progress, raters, remarks, studies, verdicts
 from storage.studies import STUDY_COLUMNS, join_study, study_in
-from storage.verdicts import WITHDRAWN, lock_claim
+from storage.verdicts import lock_claim
 
 RECENT = 20  # how many verdicts a pace is the median of
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from storage.schema import endpoints
-from storage.verdicts import record_event
+from storage.trail import record_event
 
 
 @dataclass(frozen=True, slots=True)

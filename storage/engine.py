@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -87,12 +88,8 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:  # noq
     # The driver must not begin transactions by itself: a write has to take its lock at the start (see below).
     connection.isolation_level = None
     # WAL lets readers and one writer work side by side; FULL makes a commit survive a power cut, not only a kill.
-    for setting in (
-        "journal_mode = WAL",
-        "synchronous = FULL",
-        "foreign_keys = ON",
-        f"busy_timeout = {_BUSY_SECONDS}000",
-    ):
+    _when_free(lambda: connection.execute("PRAGMA journal_mode = WAL"))
+    for setting in ("synchronous = FULL", "foreign_keys = ON", f"busy_timeout = {_BUSY_SECONDS}000"):
         connection.execute(f"PRAGMA {setting}")
 
 
@@ -107,18 +104,20 @@ def _begin_sqlite(connection: Connection) -> None:
     driver: Any = connection.connection.driver_connection
     driver.execute("PRAGMA busy_timeout = 0")
     try:
-        _begin_writing(connection, time.monotonic() + _BUSY_SECONDS)
+        _when_free(lambda: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     finally:
         driver.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS}000")
 
 
-def _begin_writing(connection: Connection, deadline: float) -> None:
+def _when_free(ask: Callable[[], object]) -> None:
+    """Ask for what only one may have, until nobody else has it: SQLite does not always wait by itself."""
+    deadline = time.monotonic() + _BUSY_SECONDS
     while True:
         try:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        except OperationalError as error:
-            busy = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-            if not busy or time.monotonic() > deadline:
+            ask()
+        except (OperationalError, sqlite3.OperationalError) as error:
+            code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0)
+            if code & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
         else:
             return

@@ -9,8 +9,7 @@ from sqlalchemy import Connection, Select, bindparam, exists, select
 
 from judge.domain import GivenVerdict, Progress
 from storage.codec import verdict_from_row
-from storage.schema import calls, events, items, progress, raters, remarks, verdicts
-from storage.verdicts import WITHDRAWN
+from storage.schema import WITHDRAWN, calls, events, items, progress, raters, remarks, verdicts
 
 CHUNK = 500
 _NAMES = select(items.c.name).where(items.c.study_id == bindparam("study")).order_by(items.c.position)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
 
-from judge.domain import Item, Order
-from storage import batches, endpoints, run_reads, runs, studies
+from judge.domain import GivenVerdict, Item, Order, Study
+from storage import batches, endpoints, reads, run_reads, runs, studies, trail
 from storage.batches import BatchRow, Ending, Key
 from storage.database import Database
 from storage.endpoints import NamedEndpoint
@@ -18,7 +18,25 @@ from storage.runs import Ended, RunRow, RunSettings, Wanted
 
 
 class RunStore(Database):
-    """The part of the store that judges work with."""
+    """The part of the store that judges work with; they need not wait for the rest to be loaded."""
+
+    def study(self, name: str) -> Study:
+        """Return the study of this name."""
+        with self.asking() as connection:
+            return studies.get_study(connection, name).study
+
+    def records(self, study: str) -> Iterator[tuple[str, list[GivenVerdict]]]:
+        """Yield each item's JSON text with its current verdicts, all as of one moment."""
+        with self.reading() as connection:
+            yield from reads.stored_records(connection, studies.get_study(connection, study).id)
+
+    def record_event(self, kind: str, study: str | None, **details: Any) -> None:
+        """Add a line to the trail, of a study or of the whole."""
+        self._write(lambda connection: self._note(connection, kind, study, **details))
+
+    def _note(self, connection: Connection, kind: str, study: str | None, **details: Any) -> None:
+        number = None if study is None else studies.get_study(connection, study).id
+        trail.record_event(connection, kind, self.clock(), number, **details)
 
     def open_run(self, study: str, settings: RunSettings) -> RunRow:
         """Return a judge's run over a study, made if it is new, ready to do what is missing."""

@@ -19,7 +19,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    text,
 )
 from sqlalchemy.types import TypeDecorator
 
@@ -114,13 +113,6 @@ items = Table(
     Column("free", Integer, nullable=False),
     UniqueConstraint("study_id", "name"),
     UniqueConstraint("study_id", "position"),
-    Index(
-        "ix_item_free",
-        "study_id",
-        "position",
-        sqlite_where=text("free > 0"),
-        postgresql_where=text("free > 0"),
-    ),
 )
 
 # What statistics ask of an item, apart from its texts: reading these must not read those.
@@ -177,23 +169,7 @@ claims = Table(
     Column("created", UtcTime, nullable=False),
     Column("expires", UtcTime, nullable=False),
     Column("revealed", UtcTime),
-    Index(
-        "uq_claim_held",
-        "item_id",
-        "rater_id",
-        "repeat",
-        unique=True,
-        sqlite_where=text("state IN ('open', 'done')"),
-        postgresql_where=text("state IN ('open', 'done')"),
-    ),
     Index("ix_claim_rater", "study_id", "rater_id", "item_id"),
-    Index(
-        "ix_claim_open",
-        "study_id",
-        "expires",
-        sqlite_where=text("state = 'open'"),
-        postgresql_where=text("state = 'open'"),
-    ),
 )
 
 runs = Table(
@@ -248,12 +224,6 @@ calls = Table(
     Column("created", UtcTime),
     Index("ix_call_item", "item_id", "rater_id"),
     Index("ix_call_run", "run_id", "item_id"),
-    Index(
-        "ix_call_prompt",
-        "prompt_hash",
-        sqlite_where=text("prompt_hash IS NOT NULL"),
-        postgresql_where=text("prompt_hash IS NOT NULL"),
-    ),
 )
 
 # Requests handed to a server's Batch API together. The row is written before anything is sent: its token, which the
@@ -290,6 +260,7 @@ batch_requests = Table(
     Index("ix_batch_request_batch", "batch_id", "item_id"),
 )
 
+WITHDRAWN = "withdrawn"  # the status of a verdict that somebody took back
 verdicts = Table(
     "verdict",
     metadata,
@@ -317,19 +288,6 @@ verdicts = Table(
     Column("stored", UtcTime, nullable=False),
     Index("ix_verdict_item", "item_id", "rater_id"),
     Index("ix_verdict_study", "study_id", "rater_id"),
-    Index(
-        "uq_verdict_supersedes",
-        "supersedes",
-        unique=True,
-        sqlite_where=text("supersedes IS NOT NULL"),
-        postgresql_where=text("supersedes IS NOT NULL"),
-    ),
-    Index(
-        "ix_verdict_claim",
-        "claim_id",
-        sqlite_where=text("claim_id IS NOT NULL"),
-        postgresql_where=text("claim_id IS NOT NULL"),
-    ),
 )
 
 events = Table(

@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 
 from judge.domain import (
     Claim,
-    GivenVerdict,
     Held,
     Item,
     JudgeVerdict,
@@ -67,11 +66,6 @@ class Store(RunStore):
         with self.asking() as connection:
             found = studies.find_study(connection, name)
         return found.study if found else None
-
-    def study(self, name: str) -> Study:
-        """Return the study of this name."""
-        with self.asking() as connection:
-            return studies.get_study(connection, name).study
 
     def studies(self) -> list[Study]:
         """Return every study, by name."""
@@ -222,11 +216,6 @@ class Store(RunStore):
             )
         )
 
-    def records(self, study: str) -> Iterator[tuple[str, list[GivenVerdict]]]:
-        """Yield each item's JSON text with its current verdicts, all as of one moment."""
-        with self.reading() as connection:
-            yield from reads.stored_records(connection, studies.get_study(connection, study).id)
-
     def ratings(self, study: str, filters: Filters | None = None) -> Ratings:
         """Return the verdicts of a study that count, as columns for statistics."""
         from storage.ratings import EVERYTHING, choose_ratings  # numpy takes a tenth of a start, and is for this alone
@@ -298,14 +287,6 @@ class Store(RunStore):
         """Return lines of the trail of everything, newest first."""
         with self.reading() as connection:
             return trail.read_trail(connection, search, before, most)
-
-    def record_event(self, kind: str, study: str | None, **details: Any) -> None:
-        """Add a line to the trail, of a study or of the whole."""
-        self._write(lambda connection: self._note(connection, kind, study, **details))
-
-    def _note(self, connection: Connection, kind: str, study: str | None, **details: Any) -> None:
-        number = None if study is None else studies.get_study(connection, study).id
-        verdicts.record_event(connection, kind, self.clock(), number, **details)
 
     def close_study(self, name: str, by: str = "") -> None:
         """Let no more claims be made; what is held may still be answered."""

@@ -1,4 +1,4 @@
-"""The trail of who signed in, saw, exported or changed what: written where it happens, read here, newest first."""
+"""The trail of who signed in, saw, exported or changed what."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, insert, select
 
 from storage.schema import events, raters, studies
 
@@ -48,6 +48,19 @@ _LINES = (
     .join(studies, studies.c.id == events.c.study_id, isouter=True)
     .order_by(events.c.id.desc())
 )
+
+
+def record_event(
+    connection: Connection,
+    kind: str,
+    now: datetime,
+    study_id: int | None = None,
+    rater_id: int | None = None,
+    **details: Any,
+) -> None:
+    """Add a line, in the transaction of what it tells."""
+    row = {"study_id": study_id, "rater_id": rater_id, "kind": kind, "details": details, "created": now}
+    connection.execute(insert(events).values(row))
 
 
 def read_trail(connection: Connection, search: TrailSearch, before: int | None, most: int) -> list[Entry]:

@@ -12,9 +12,9 @@ from judge.domain import LONGEST_COMMENT, LONGEST_NAME, ClaimError, InputError, 
 from storage.claims import HELD, give_back, take_place
 from storage.codec import scale_from_json
 from storage.counts import add_counts, lock_counts
-from storage.schema import claims, events, protocols, raters, studies, verdicts
+from storage.schema import WITHDRAWN, claims, protocols, raters, studies, verdicts
+from storage.trail import record_event
 
-WITHDRAWN = "withdrawn"
 LONGEST_SECONDS = 366 * 24 * 3600.0  # a page may stay open, but not for ever
 MOST_CONFIDENCE = 100
 
@@ -201,16 +201,3 @@ def reveal(connection: Connection, token: str, now: datetime, rater: str | None 
     if claim.revealed is None:
         connection.execute(update(claims).where(claims.c.id == claim.id).values(revealed=now))
         record_event(connection, "reveal", now, claim.study_id, claim.rater_id, item=claim.item_id)
-
-
-def record_event(
-    connection: Connection,
-    kind: str,
-    now: datetime,
-    study_id: int | None = None,
-    rater_id: int | None = None,
-    **details: Any,
-) -> None:
-    """Add a line to the trail of who saw, exported or changed what."""
-    row = {"study_id": study_id, "rater_id": rater_id, "kind": kind, "details": details, "created": now}
-    connection.execute(insert(events).values(row))

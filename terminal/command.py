@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -9,15 +10,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
 from judge.domain import AccordError, InputError
 
 if TYPE_CHECKING:
+    from storage.database import Database
     from storage.store import Store
 
+AnyStore = TypeVar("AnyStore", bound="Database")
 StudyName = Annotated[str, typer.Option("--study", metavar="NAME", help="The study's name.")]
 BY = "command line"  # who did it, in the trail
 DEFAULT_DATABASE = "sqlite:///accord.db"
@@ -63,11 +66,28 @@ def clear_errors() -> Iterator[None]:
 
 
 @contextmanager
+def loading() -> Iterator[None]:
+    """Load modules without looking for garbage: the classes they make by the thousand are here to stay."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@contextmanager
 def opened(database: str) -> Iterator[Store]:
     """Open the database and let it go again."""
     from storage.store import Store
 
-    store = Store.open(database)
+    with let_go(Store.open(database)) as store:
+        yield store
+
+
+@contextmanager
+def let_go(store: AnyStore) -> Iterator[AnyStore]:
+    """Say what came of opening a database, and let it go again in the end."""
     if store.backup:
         typer.echo(f"note: the database was upgraded; a copy as it was is in {store.backup}", err=True)
     try:

@@ -25,6 +25,8 @@ from terminal.command import (
     TimeOut,
     at_work,
     clear_errors,
+    let_go,
+    loading,
     opened,
     own_weights,
     write,
@@ -67,8 +69,10 @@ def judge(
 
     Example: `python app.py judge --study demo --model gpt-x --base-url http://localhost:8000/v1`
     """
-    from exchange.judging import JudgeOrder, estimate_run, run_judge
-    from judge.run import Limits, Prices
+    with loading():
+        from exchange.judging import JudgeOrder, estimate_run, run_judge
+        from judge.run import Limits, Prices
+        from storage.run_store import RunStore
 
     wanted = JudgeOrder(
         study=study,
@@ -88,7 +92,7 @@ def judge(
         wait=not no_wait,
         limits=Limits(concurrency, per_minute, budget_tokens, budget_usd, Prices(price_prompt, price_completion)),
     )
-    with clear_errors(), opened(database) as store:
+    with clear_errors(), let_go(RunStore.open(database)) as store:
         if dry_run:
             with at_work("Estimating"):
                 estimate = estimate_run(store, wanted)

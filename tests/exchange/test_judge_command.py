@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
-from judging_study import GOOD, order, quiet
+from judging_study import GOOD, ROOT, order, quiet
 from openai_server import OpenAIServer, completion, error, hanging, refusing
 
 from exchange.judging import estimate_run, run_judge
@@ -27,6 +29,19 @@ def judge(accord, database):
         return accord(*words, OPENAI_API_KEY="")
 
     return run
+
+
+def test_a_judge_is_asked_without_waiting_for_what_a_run_does_not_need(make_study, database) -> None:
+    make_study(1)
+    with OpenAIServer(lambda seen: GOOD) as server:
+        words = ["app.py", "judge", "--study", "s", "--model", "m", "--base-url", server.url, "--database", database]
+        done = subprocess.run([sys.executable, "-X", "importtime", *words], cwd=ROOT, capture_output=True, check=True)
+    loaded = {line.split()[-1] for line in done.stderr.decode().splitlines() if line.startswith("import time:")}
+    assert "openai" in loaded
+    unneeded = {"alembic", "numpy", "pandas", "rich", "gradio", "exchange.batching", "storage.store"}
+    if database.startswith("sqlite"):
+        unneeded.add("sqlalchemy.dialects.postgresql")
+    assert not loaded & unneeded
 
 
 def by_question(*answers):

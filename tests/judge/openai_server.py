@@ -17,6 +17,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import ssl
 import subprocess
 import sys
 import threading
@@ -153,10 +154,13 @@ REFUSALS = {
 class OpenAIServer:
     """The server, on a thread of its own; a context manager."""
 
-    def __init__(self, behave: Behave | None = None, *, delay: float = 0.0, keep: bool = True) -> None:
+    def __init__(
+        self, behave: Behave | None = None, *, delay: float = 0.0, keep: bool = True, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.behave = behave or script(completion("Feedback: fine. [RESULT] 4"))
         self.delay = delay
         self.keep = keep
+        self.tls = tls
         self.requests: list[Seen] = []
         self.served = 0
         self.most_at_once = 0
@@ -171,7 +175,7 @@ class OpenAIServer:
         self._thread.start()
         self._server = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
         host, port = self._server.sockets[0].getsockname()[:2]
-        self.url = f"http://{host}:{port}/v1"
+        self.url = f"{'https' if self.tls else 'http'}://{host}:{port}/v1"
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -185,7 +189,7 @@ class OpenAIServer:
         return [seen.body for seen in self.requests]
 
     async def _listen(self) -> asyncio.Server:
-        return await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=4096)
+        return await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=4096, ssl=self.tls)
 
     async def _close(self) -> None:
         self._server.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import threading
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from judge.domain import Item, StorageError, Study, Turn
 from judge.protocol import load_protocol
 from storage import migrate
 from storage.imports import prepare
-from storage.schema import items, metadata, studies
+from storage.partial_indexes import metadata
+from storage.schema import items, studies
 from storage.store import Store
 from storage.verdicts import Submission
 
@@ -130,6 +132,17 @@ def test_several_processes_may_open_a_new_database_at_once(empty_database) -> No
     for thread in threads:
         thread.join()
     assert errors == []
+
+
+def test_a_new_database_that_somebody_writes_to_is_waited_for(tmp_path) -> None:
+    file = tmp_path / "new.db"
+    writer = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    writer.execute("BEGIN IMMEDIATE")  # as a process that has not come as far as WAL
+    ends = threading.Timer(0.3, writer.rollback)
+    ends.start()
+    Store.open(f"sqlite:///{file}").close()
+    ends.join()
+    writer.close()
 
 
 @pytest.mark.parametrize(
