@@ -209,6 +209,22 @@ def test_a_table_s_words_are_explained_where_it_stands(page):
         assert f"<dt>{word}</dt>" in part
 
 
+def test_reasons_stand_under_the_item_s_sides_whichever_order_the_judge_saw(put):
+    reply = json.dumps(
+        {"analysis of A": "about its A", "analysis of B": "about its B", "reason of A=B": "", "choice": "A+"}
+    )
+    given = [human("ana", "B++"), judged("A+", raw=reply), judged("A=B", "BA", raw=reply.replace("A+", "A=B"))]
+    shown = put([item(0, given)]).show(at(f"study=s&view=disagreements&{QUICK}"))
+    assert "(its orders differ)" in shown
+    for part in (
+        '<div class="part side-a"><dt>analysis of A</dt><dd>about its A',
+        '<div class="part side-b"><dt>analysis of A (here B)</dt><dd>about its A',
+        '<div class="part side-a"><dt>analysis of B (here A)</dt><dd>about its B',
+    ):
+        assert part in shown
+    assert "reason of A=B" not in shown  # it is empty
+
+
 def test_two_judges_are_told_apart_in_words(put):
     def verdicts(n):
         wrong = label(n + (n % 4 > 0))
