@@ -179,6 +179,7 @@ def test_filters_that_are_set_are_told_and_so_is_that_they_leave_nothing(page):
     shown = unescape(page.show(at(f"study=s&{QUICK}&tag=t1&since=2020-01-01")))
     assert "Only items with the tag <bdi>t1</bdi>; people's verdicts since <bdi>2020-01-01</bdi>." in shown
     assert "Clear filters" not in page.show(at(f"study=s&{QUICK}"))
+    assert "Only the test part." in page.show(at(f"study=s&{QUICK}&part=test"))
     assert "The filters leave 0 items and no verdict." in page.show(at(f"study=s&{QUICK}&tag=t1&model=nonesuch"))
     told = unescape(page.show(at(f"study=s&{QUICK}&until=2020-01-01")))
     assert "j gave verdicts on 24 items, but the filters leave no person's verdict." in told
