@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from exchange.drawing import (
     NARROW,
+    ROW,
     WIDE,
     Frame,
     draw_chart,
@@ -36,12 +37,16 @@ DASHES = ("none", "6 4", "2 3", "8 3 2 3", "12 4", "1 6")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of an interval chart: a name, who it speaks of, an estimate as JSON has it, and what stands beside."""
+    """One line of an interval chart: a name, who it speaks of, an estimate as JSON has it, and what stands beside.
+
+    A line may have a reference of its own, where it is not the same for all.
+    """
 
     name: str
     kind: Literal["human", "judge", "none"]
     estimate: Mapping[str, Any]
     note: str = ""
+    reference: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +87,20 @@ def interval_chart(
     lines = _write_lines(rows, frame, percent=percent)
     place = _arrange(lines, ends, frame)
     parts = [_axis(ends, height, place.x, percent)]
-    if reference is not None and ends[0] <= reference <= ends[1]:
-        # Beside each point alone where numbers stand between the lines: it would run through them.
-        middles = [TOP + frame.row * (at + 0.5) + 10 for at in range(len(rows))] if frame.stacked else []
-        spans = [(middle - 10, middle + 10) for middle in middles] or [(TOP, height - BOTTOM)]
-        at = place.x(reference)
-        parts += [draw_line(at, top, at, end, "stroke-dasharray:4 4;opacity:.6") for top, end in spans]
     described = []
     for at, (row, line) in enumerate(zip(rows, lines, strict=True)):
         why = row.estimate.get("why") or ""
         described.append(f"{row.name}: {line.number}{f' ({why})' if row.estimate['value'] is None else ''}")
         tip = escape(f"{row.name}: {line.number}{f' ({why})' if why else ''}, n = {row.estimate.get('n', 0):,}")
-        drawn = _row(row, line, (TOP + frame.row * (at + 0.5), place), frame)
-        parts.append(f"<g><title>{tip}</title>{drawn}</g>")
+        y = TOP + frame.row * (at + 0.5)
+        parts.append(_reference(reference if row.reference is None else row.reference, y, place, frame))
+        parts.append(f"<g><title>{tip}</title>{_row(row, line, (y, place), frame)}</g>")
     return draw_chart(title, "; ".join(described), height, "".join(parts), frame.width)
 
 
 def _domain(rows: Sequence[Row], reference: float | None) -> tuple[float, float]:
     known = [row.estimate[key] for row in rows for key in ("value", "low", "high") if row.estimate[key] is not None]
-    known += [] if reference is None else [reference]
+    known += [each for each in (reference, *(row.reference for row in rows)) if each is not None]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
     room = (high - low) * 0.06 or 0.5
     return low - room, high + room
@@ -136,6 +136,15 @@ def _arrange(lines: Sequence[Line], ends: tuple[float, float], frame: Frame) -> 
     )
 
 
+def _reference(value: float | None, y: float, place: Place, frame: Frame) -> str:
+    """Return a line's piece of the reference; pieces at one value make one line."""
+    if value is None:
+        return ""
+    # Beside the point alone where numbers stand between the lines: it would run through them.
+    top, end = (y, y + 20) if frame.stacked else (y - ROW / 2, y + ROW / 2)
+    return draw_line(place.x(value), top, place.x(value), end, "stroke-dasharray:4 3.5;opacity:.6")
+
+
 def _row(row: Row, line: Line, where: tuple[float, Place], frame: Frame) -> str:
     made, (y, place) = row.estimate, where
     middle = y + 10 if frame.stacked else y
@@ -168,18 +177,19 @@ def ceiling_chart(judges: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> s
     """Return people with each other on top and each judge with people below, the gap at the right."""
     if not judges:
         return interval_chart("People with each other, and judges with people", [])
-    first = judges[0]
-    rows = [Row("people with each other", "human", first["human_ceiling"])]
+    widest = max(judges, key=lambda judge: judge["human_ceiling"]["n"])["human_ceiling"]
+    rows = [Row("people with each other", "human", widest, reference=widest["value"])]
     for judge in judges:
         gap = told(judge["gap"])
         note = f"gap {gap}" if gap != "–" and frame is WIDE else ""
-        rows.append(Row(judge["name"], "judge", judge["leave_one_out"], note))
-    reference = first["human_ceiling"]["value"]
-    name = NAMES[first["statistic"]]
+        # People are held against the judge on its own items, which may be others than another judge's.
+        own = judge["human_ceiling"]["value"]
+        rows.append(Row(judge["name"], "judge", judge["leave_one_out"], note, own))
+    name = NAMES[judges[0]["statistic"]]
     title = f"{name[0].upper()}{name[1:]}"
     if frame is WIDE:
-        title += ": people with each other, and judges with people"
-    return interval_chart(title, rows, reference=reference, frame=frame)
+        title += ": people with each other (dashed: on the judge's items), and judges with people"
+    return interval_chart(title, rows, frame=frame)
 
 
 def position_chart(raters: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str:

@@ -268,7 +268,7 @@ def _held_out(value: Value) -> str:
     )
     title = f"Held out: {count(split['variants'], 'variant')} tried on the test part"
     body = show_listing("held-out", show_cells("Tried on the test part", heads, rows)) if rows else ""
-    return show_card("held-out", title, meant, body)
+    return show_card("held-out", title, meant, body, wide=True)
 
 
 def _pairs(value: Value) -> str:

@@ -110,7 +110,6 @@ FILTERS = {
     "annotators": "verdicts of",
     "since": "people's verdicts since",
     "until": "people's verdicts before",
-    "part": "the part",
 }
 OTHERS = ("cluster", "chosen", "scores", "two_way", "tag", "model", "annotators", "since", "until")
 
@@ -287,6 +286,8 @@ def show_chosen(words: Words) -> str:
         for name, told in FILTERS.items()
         if _several(words, name)
     ]
+    if only(words, "part") not in ("", USUAL.filters.part):
+        found.append(f"the {escape(only(words, 'part'))} part")
     if not found:
         return ""
     return (

@@ -104,8 +104,11 @@ def _sections(value: Value, chosen: str) -> Iterator[str]:
 
 
 def _ceiling(judges: Sequence[Value]) -> str:
-    rows = [(show_rater("human", "people with each other"), judges[0]["human_ceiling"])]
+    rows = []
     for judge in judges:
+        rows.append(
+            (f"{show_rater('human', 'people')}, items of <bdi>{escape(judge['name'])}</bdi>", judge["human_ceiling"])
+        )
         rows.append((show_rater("judge", judge["name"]), judge["leave_one_out"]))
         rows.append((f"gap of <bdi>{escape(judge['name'])}</bdi>", judge["gap"]))
     numbers = show_estimates("The human ceiling", rows)

@@ -55,8 +55,8 @@ def show_disagreement(study: str, protocol: Protocol, entry: Entry, detail: Deta
     item = detail.item
     question = item.conversation[-1].content if item.conversation else ""
     shown = question if len(question) <= EXCERPT else f"{question[:EXCERPT]}…"
-    said = {given.label for given in detail.verdicts if given.kind == "judge" and given.rater == judge}
-    combined = "" if entry["judge"] in said else " (its orders differ)"
+    said = {given.label for given in detail.verdicts if given.kind == "judge" and given.rater == judge and given.label}
+    combined = " (its orders differ)" if len(said) > 1 else ""
     tags = "".join(f'<span class="tag"><bdi>{escape(tag)}</bdi></span>' for tag in item.tags)
     return (
         f'<article class="differ" data-item="{escape(item.id)}"><header class="line">'
@@ -107,7 +107,8 @@ def _order(given: GivenVerdict) -> str:
 def _reasons(protocol: Protocol, given: GivenVerdict) -> str:
     if not given.raw:
         return '<p class="meant">No reply is stored.</p>'
-    parts = show_parts(read(protocol, given.raw))
+    exchanged = protocol.kind == "pairwise" and given.order == "BA"
+    parts = show_parts(read(protocol, given.raw), exchanged=exchanged)
     return parts or f'<pre class="why" tabindex="0"><span class="text">{show_text(given.raw)}</span></pre>'
 
 

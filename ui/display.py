@@ -100,13 +100,21 @@ def show_chip(scale: Scale, label: str, *, pairwise: bool) -> str:
     return f'<span class="chip {_chip_class(scale, label, pairwise=pairwise)}">{escape(label)}</span>'
 
 
-def show_parts(reading: Reading) -> str:
-    """Return the reasons a judge gave, each under the side it speaks of."""
-    entries = "".join(
-        f'<div class="part {_part_class(name)}"><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>'
-        for name, text in reading.parts.items()
-    )
+def show_parts(reading: Reading, *, exchanged: bool = False) -> str:
+    """Return the reasons a judge gave, each under the side it speaks of.
+
+    A judge that saw the sides exchanged calls the item's A its B: its words stay, their place is the item's side.
+    """
+    entries = "".join(_part(name, text, exchanged=exchanged) for name, text in reading.parts.items() if text.strip())
     return f'<dl class="parts">{entries}</dl>' if entries else ""
+
+
+def _part(name: str, text: str, *, exchanged: bool) -> str:
+    side, meant = _part_class(name), ""
+    if exchanged and side in _OTHER_SIDE:
+        side, told = _OTHER_SIDE[side]
+        meant = f" (here {told})"
+    return f'<div class="part {side}"><dt>{escape(name)}{meant}</dt><dd>{escape(text)}</dd></div>'
 
 
 def _message(title: str, body: str, facts: str, before: str = "", *, copy: bool = True) -> str:
@@ -203,6 +211,9 @@ def _evidence(reading: Reading, reply: str) -> str:
         return escape(reply)
     start, end = reading.start, reading.end
     return f'{escape(reply[:start])}<mark id="evidence">{escape(reply[start:end])}</mark>{escape(reply[end:])}'
+
+
+_OTHER_SIDE = {"side-a": ("side-b", "B"), "side-b": ("side-a", "A")}
 
 
 def _part_class(name: str) -> str:

@@ -57,7 +57,7 @@ KINDS = {
     ),
     "bundle": Kind(
         "Bundle",
-        "Everything in one zip file: items, prompts, replies, every verdict ever given, settings, checksums.",
+        "Everything in one zip file: items, prompts, replies, every verdict, numbers, report, settings, checksums.",
         "zip",
         write_bundle,
     ),

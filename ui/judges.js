@@ -16,6 +16,13 @@ element.addEventListener('click', async ({ target }) => {
     setTimeout(() => { button.textContent = 'Copy'; }, 1500);
   }
 });
+const completeLinks = () => {
+  for (const link of element.querySelectorAll('a[data-path]')) {
+    link.href = accord.address(link.dataset.path, { study: link.dataset.study, item: link.dataset.item });
+  }
+};
+completeLinks();
+watch('value', completeLinks);
 // New markup replaces the old every two seconds while a run is on: the focus stays on its button.
 let focused = null;
 element.addEventListener('focusin', ({ target }) => { focused = target.closest('[data-do]')?.dataset ?? null; });

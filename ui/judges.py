@@ -211,6 +211,13 @@ class Judges:
             return show_progress(list(here.values())), gr.skip(), gr.skip()
         return self.show_state(study)
 
+    def look(self, request: gr.Request, *values: Any) -> tuple[Any, Any, Any, Any]:
+        """Show how it goes; once nothing goes on any more, also what is left to ask."""
+        form = read_form(values)
+        progress, table, timer = self.tick(form.study)
+        over = isinstance(timer, gr.Timer) and not timer.active
+        return progress, table, timer, self.show_estimate(form, who_asks(request)) if over else gr.skip()
+
     def act(self, request: gr.Request, study: str, event: gr.EventData) -> list[Any]:
         """Do what a button in the markup asks: stop, resume, or show failures."""
         what, run = str(event.what), int(event.run)
@@ -238,7 +245,7 @@ class Judges:
         last = max(kinds.get(chosen, 0) - 1, 0) // SHOWN_FAILURES
         page = min(max(page, 0), last)
         calls = self.store.failed_calls(study, run, chosen, SHOWN_FAILURES, page * SHOWN_FAILURES) if kinds else []
-        return show_failures(run, kinds, chosen, calls, page)
+        return show_failures((study, run), kinds, chosen, calls, page)
 
     # The page.
 
@@ -304,7 +311,7 @@ class Judges:
             # Not `input`: a text box of gradio 6.31 keeps silent on pasted, cut and deleted text.
             each.change(self.estimate, form, on.estimate, **TYPING)
         on.start.click(self.start, form, [on.problem, *state], **INSTANT)
-        on.timer.tick(self.tick, study, state, **INSTANT)
+        on.timer.tick(self.look, form, [*state, on.estimate], **INSTANT)
         for markup in (on.progress, on.runs, on.failures):
             markup.act(self.act, study, [on.problem, *state, on.failures], **INSTANT)
 

@@ -133,7 +133,10 @@ def show_plan(value: dict[str, Any]) -> str:
         else "what is expected: no study is chosen whose raters have items in common"
     )
     widths = [need["half_width"] for need in value["kappa"][0]["needed"]]
-    heads = [("Items to know", ""), *((f"± {100 * width:g}", "points, half of a 95 % interval") for width in widths)]
+    heads = [
+        ("Items to know, to within ± points", "A point is 1 % of agreement, or 0.01 of kappa"),
+        *((f"± {100 * width:g}", "points, half of a 95 % interval") for width in widths),
+    ]
     rows: list[list[str]] = []
     for made in value["kappa"]:
         of, how = (f", {escape(made['of'])}", "now") if pilot else ("", "if")

@@ -12,6 +12,7 @@ from judge.domain import Study
 from judge.run import Prices
 from storage.run_reads import FailedCall, RunOverview
 from ui.display import escape, show_prompt
+from ui.notices import show_link
 
 SHOWN_FAILURES = 10
 STATUSES = {"ok": "ok", "unreadable": "unreadable", "refused": "refused", "cut_off": "cut off", "failed": "failed"}
@@ -120,6 +121,8 @@ def _row(study: Study, run: RunOverview, here: RunProgress | None) -> str:
         for (name, _), cell in zip(_HEADS[1:], cells, strict=False)
     )
     state, why = run_state(study, run, here)
+    if state in ("running", "stopping"):  # counts that stand still beside a bar that moves would be taken for results
+        data = f'<td class="wait" colspan="{len(cells)}">counted when the run ends</td>'
     model = "" if run.model == run.judge else f'<span class="model">{escape(run.model)}</span>'
     note = f'<tr class="why"><td colspan="{len(_HEADS)}">{escape(why)}</td></tr>' if why else ""
     return (
@@ -174,8 +177,11 @@ def _buttons(run: RunOverview, state: str) -> str:
     return f'<span class="buttons">{buttons}</span>' if buttons else ""
 
 
-def show_failures(run: int, kinds: Mapping[str, int], chosen: str, calls: Sequence[FailedCall], page: int) -> str:
-    """Return the kinds of failures of a run to choose from, and a page of the calls of one kind."""
+def show_failures(
+    place: tuple[str, int], kinds: Mapping[str, int], chosen: str, calls: Sequence[FailedCall], page: int
+) -> str:
+    """Return the kinds of failures of a study's run to choose from, and a page of the calls of one kind."""
+    study, run = place
     if not kinds:
         return '<p class="empty">Every call of this run brought a label.</p>'
     tabs = "".join(
@@ -184,22 +190,23 @@ def show_failures(run: int, kinds: Mapping[str, int], chosen: str, calls: Sequen
         f"<span>{count:,}</span></button>"
         for kind, count in kinds.items()
     )
-    entries = "".join(map(_failed_call, calls))
+    entries = "".join(_failed_call(study, call) for call in calls)
     return (
         f'<section class="failures" aria-label="Failures"><h2>Failures by kind</h2><div class="kinds">{tabs}</div>'
         f"{entries}{_pager(run, chosen, page, kinds.get(chosen, 0))}</section>"
     )
 
 
-def _failed_call(call: FailedCall) -> str:
+def _failed_call(study: str, call: FailedCall) -> str:
     again = f", repeat {call.repeat + 1}" if call.repeat else ""
-    finish = f" · ended with {call.finish_reason}" if call.finish_reason else ""
+    finish = f" · ended with {call.finish_reason}" if call.finish_reason not in (None, "stop") else ""
     text = call.raw if call.raw is not None else call.error or ""
     kind = "reply as it came" if call.raw is not None else "what happened"
+    name = show_link(call.item, "/studies", study=study, item=call.item)
     facts = f"{call.order or ''}{again} · {kind}{finish}"
     return (
         f'<section class="message" aria-label="{escape(call.item)}"><div class="message-head">'
-        f'<h2>{escape(call.item)}</h2><span class="facts">{escape(facts)}</span>'
+        f'<h2>{name}</h2><span class="facts">{escape(facts)}</span>'
         f'</div><pre tabindex="0"><span class="text">{escape(text)}</span></pre></section>'
     )
 

@@ -144,7 +144,7 @@ def test_charts_and_files_can_be_taken_away(open_page, study):
     assert made["SVG"].startswith(b"<svg")
     assert b"people with each other" in made["SVG"]
     assert made["PNG"].startswith(b"\x89PNG")
-    assert len(made["CSV"].splitlines()) == 6
+    assert len(made["CSV"].splitlines()) == 7
     ground = Image.open(io.BytesIO(made["PNG"])).convert("L").getpixel((5, 5))
     assert ground < 40  # else what is light on dark would be light on white paper
     with page.expect_download() as waited:

@@ -273,6 +273,9 @@ def test_the_plan_answers_at_once(open_page):
     expect(page.locator("#plan-told")).to_contain_text("From what is expected")
     expect(page.locator("#plan-told tbody tr")).to_have_count(8)
     expect(page.locator("#plan-told")).to_contain_text("To pass the alternative annotator test in 80 % of such studies")
+    page.set_viewport_size({"width": 390, "height": 844})
+    wide = "[...document.querySelectorAll('#plan-told .table')].filter((each) => each.scrollWidth > each.clientWidth)"
+    assert page.evaluate(f"{wide}.length") == 0  # on a phone nothing of it is out of sight
 
 
 def test_hostile_names_run_nothing_and_show_as_text(open_page, served, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from small_studies import human, judged, label_of, many, put
 
 from exchange.agreeing import agree
-from exchange.charts import Row, confusion_chart, curve_chart, interval_chart, strength_chart
+from exchange.charts import Row, ceiling_chart, confusion_chart, curve_chart, interval_chart, strength_chart
 from exchange.drawing import NARROW, PHONE, WIDE
 from exchange.grid import Table, as_latex, as_markdown
 from exchange.panel import Options
@@ -114,6 +114,21 @@ def test_long_names_that_begin_alike_stay_apart(frame):
     ]
     assert len(set(shown)) == 6
     assert max(map(len, shown)) <= frame.name
+
+
+@FRAMES
+def test_each_judge_is_held_against_people_on_its_own_items(frame):
+    def made(value, n):
+        return {"value": value, "low": value - 0.1, "high": value + 0.1, "n": n}
+
+    def judge(name, ceiling, n):
+        parts = {"human_ceiling": made(ceiling, n), "leave_one_out": made(0.7, n), "gap": made(0.7 - ceiling, n)}
+        return {"name": name, "statistic": "kappa", **parts}
+
+    chart = ceiling_chart([judge("few", 0.6, 10), judge("many", 0.8, 90)], frame)
+    people, few, many = map(float, re.findall(r'<line x1="([\d.]+)"[^>]*stroke-dasharray', chart))
+    assert people == many > few
+    assert "0.80 [0.70, 0.90]" in texts_in(chart)
 
 
 @FRAMES

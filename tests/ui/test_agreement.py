@@ -179,6 +179,7 @@ def test_filters_that_are_set_are_told_and_so_is_that_they_leave_nothing(page):
     shown = unescape(page.show(at(f"study=s&{QUICK}&tag=t1&since=2020-01-01")))
     assert "Only items with the tag <bdi>t1</bdi>; people's verdicts since <bdi>2020-01-01</bdi>." in shown
     assert "Clear filters" not in page.show(at(f"study=s&{QUICK}"))
+    assert "Only the test part." in page.show(at(f"study=s&{QUICK}&part=test"))
     assert "The filters leave 0 items and no verdict." in page.show(at(f"study=s&{QUICK}&tag=t1&model=nonesuch"))
     told = unescape(page.show(at(f"study=s&{QUICK}&until=2020-01-01")))
     assert "j gave verdicts on 24 items, but the filters leave no person's verdict." in told
@@ -207,6 +208,22 @@ def test_a_table_s_words_are_explained_where_it_stands(page):
     ):
         part = shown[shown.index(f'id="card-{card}"') :].split("</section>")[0]
         assert f"<dt>{word}</dt>" in part
+
+
+def test_reasons_stand_under_the_item_s_sides_whichever_order_the_judge_saw(put):
+    reply = json.dumps(
+        {"analysis of A": "about its A", "analysis of B": "about its B", "reason of A=B": "", "choice": "A+"}
+    )
+    given = [human("ana", "B++"), judged("A+", raw=reply), judged("A=B", "BA", raw=reply.replace("A+", "A=B"))]
+    shown = put([item(0, given)]).show(at(f"study=s&view=disagreements&{QUICK}"))
+    assert "(its orders differ)" in shown
+    for part in (
+        '<div class="part side-a"><dt>analysis of A</dt><dd>about its A',
+        '<div class="part side-b"><dt>analysis of A (here B)</dt><dd>about its A',
+        '<div class="part side-a"><dt>analysis of B (here A)</dt><dd>about its B',
+    ):
+        assert part in shown
+    assert "reason of A=B" not in shown  # it is empty
 
 
 def test_two_judges_are_told_apart_in_words(put):

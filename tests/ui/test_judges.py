@@ -132,6 +132,9 @@ def test_a_run_that_goes_on_is_shown_with_its_rate_and_can_be_stopped_and_resume
     [now] = page.runs.progress("s")
     progress, table, timer = page.show_state("s")
     assert "of 60 calls" in progress
+    assert "counted when the run ends" in table
+    assert 'data-name="ok"' not in table
+    assert page.look(request(), *astuple(form(server)))[3] == gr.skip()  # what is left changes while it runs
     assert timer.active is True
     assert f'data-do="stop" data-run="{now.run}"' in progress
     problem, progress, *_ = act(page, "stop", now.run)
@@ -144,6 +147,7 @@ def test_a_run_that_goes_on_is_shown_with_its_rate_and_can_be_stopped_and_resume
     page.runs.wait(now.run)
     assert server.served == 60
     assert ">done<" in page.tick("s")[1]
+    assert "nothing to start" in page.look(request(), *astuple(form(server)))[3]
 
 
 def test_a_run_cut_off_with_its_server_is_shown_as_stopped_and_can_be_resumed(page, store, make_study, server) -> None:
