@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from agreement.bradley_terry import Games
+from agreement.bradley_terry import Games, find_components
 from agreement.categories import FloatArray, IntArray, number_clusters
 from agreement.estimate import Estimate, undefined
 from agreement.length import NO_VARIATION
@@ -69,8 +67,8 @@ def _strengths_of(one: IntArray, two: IntArray, models: int) -> FloatArray:
     Only differences of strengths are told, between models that a chain of games joins: one of each such group, and a
     model without a game, is the measure of the rest.
     """
-    met = coo_array((np.ones(one.size), (one, two)), shape=(models, models))
-    _, group = connected_components(met, directed=False)
-    measure = np.unique(group, return_index=True)[1]
+    met = np.zeros((models, models))
+    met[one, two] = met[two, one] = 1.0
+    measure = [min(group) for group in find_components(met)]
     each = np.eye(models)
     return np.asarray(np.delete(each[one] - each[two], measure, axis=1))
