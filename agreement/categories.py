@@ -24,10 +24,14 @@ MISSING = -1
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """The values of the declared labels, in declared order, and which of them means a tie."""
+    """The values of the declared labels, in declared order, and which of them means a tie.
+
+    Without an order two labels are the same or not: every weighting is then the nominal one.
+    """
 
     values: tuple[float, ...]
     tie: int | None = None
+    ordered: bool = True
 
     def __post_init__(self) -> None:
         if len(self.values) < 2:
@@ -39,7 +43,7 @@ class Categories:
     def of(cls, scale: Scale) -> Categories:
         """Return the categories of a protocol's scale."""
         tie = next((index for index, point in enumerate(scale.points) if point.tie), None)
-        return cls(tuple(float(point.value) for point in scale.points), tie)
+        return cls(tuple(float(point.value) for point in scale.points), tie, not scale.nominal)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -61,7 +65,7 @@ class Categories:
 
     def weights(self, weighting: Weighting) -> FloatArray:
         """Return agreement weights: 1 on the diagonal, less the further apart two declared values are."""
-        if weighting == "nominal":
+        if weighting == "nominal" or not self.ordered:
             return np.eye(len(self.values))
         values = self.array
         gap = np.abs(values[:, None] - values[None, :]) / (values.max() - values.min())

@@ -25,6 +25,7 @@ from exchange.judge_findings import describe_judge
 from exchange.model_findings import describe_models
 from exchange.panel import Options, Panel
 from exchange.sentences import list_warnings, tell
+from exchange.unordered import blank_ordered
 from judge.domain import InputError, ProtocolVersion
 from storage.ratings import Ratings
 from storage.store import Store
@@ -93,6 +94,7 @@ def agree_on(source: Source, options: Options, split: dict[str, Any] = WHOLE) ->
         "protocol": source.protocol.name,
         "protocol_hash": source.protocol.hash,
         "kind": panel.kind,
+        "nominal": panel.scale.nominal,
         "scale": list(panel.labels),
         "values": list(panel.categories.values),
         "declared_scale": list(panel.scale.labels),
@@ -115,6 +117,8 @@ def agree_on(source: Source, options: Options, split: dict[str, Any] = WHOLE) ->
         **describe_models(panel),
         "warnings": [],
     }
+    if panel.scale.nominal:
+        value = blank_ordered(value)
     value["sentence"] = tell(value)
     value["warnings"] = list_warnings(panel, value)
     return value
@@ -212,6 +216,8 @@ def list_disagreements(store: Store, study: str, options: Options, judge: str) -
     differ = np.flatnonzero((people >= 0) & (model >= 0) & (people != model))
     values = panel.categories.array
     apart = np.abs(values[people[differ]] - values[model[differ]])
+    if panel.scale.nominal:
+        apart = np.ones(differ.size)
     position, sure = panel.ratings.facts.position, _rank_certainty(store, study, panel, judge)
     unsure = np.array([sure.get(int(position[place]), math.inf) for place in differ])
     rank = np.lexsort((unsure, -apart))
@@ -221,7 +227,7 @@ def list_disagreements(store: Store, study: str, options: Options, judge: str) -
             "people": panel.labels[people[place]],
             "judge": panel.labels[model[place]],
             "distance": float(distance),
-            "steps": abs(int(people[place]) - int(model[place])),
+            "steps": 1 if panel.scale.nominal else abs(int(people[place]) - int(model[place])),
         }
     return found
 

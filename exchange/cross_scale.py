@@ -23,6 +23,8 @@ def check_across_scales(pairs: Panel, scores: Panel, names: tuple[list[str], lis
     """
     if (pairs.kind, scores.kind) != ("pairwise", "direct"):
         raise InputError("--scores names a study of scores (direct protocol), beside a study of pairs")
+    if scores.scale.nominal:
+        raise InputError("--scores: the labels of its scale have no order, so they cannot be scores")
     place = {name: at for at, name in enumerate(names[1])}
     known = [names[0][int(at)] for at in pairs.ratings.facts.position]
     sides = [np.array([place.get(f"{name}/{side}", -1) for name in known], dtype=np.int64) for side in "ab"]

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from judge.domain import Prompt, Reading, Verdict
 from judge.protocol import Protocol
+from storage.codec import scale_to_json
 
 
 def prompt_json(prompt: Prompt) -> str:
@@ -35,7 +36,7 @@ def reading_json(protocol: Protocol, reading: Reading) -> str:
         "protocol": protocol.name,
         "status": reading.status,
         "label": label,
-        "value": None if label is None else protocol.scale.value(label),
+        "value": None if label is None or protocol.scale.nominal else protocol.scale.value(label),
         "step": step,
         "span": span,
         "why": why,
@@ -51,7 +52,8 @@ def protocol_json(protocol: Protocol) -> dict[str, object]:
         "title": protocol.title,
         "kind": protocol.kind,
         "hash": protocol.hash,
-        "scale": [asdict(point) for point in protocol.scale.points],
+        "scale": scale_to_json(protocol.scale),
+        "nominal": protocol.scale.nominal,
         "fields": list(protocol.fields),
         "answer": {protocol.answer.form: protocol.answer.text},
         "system": protocol.system,

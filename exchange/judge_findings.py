@@ -110,6 +110,8 @@ def describe_combined(panel: Panel, judge: int) -> dict[str, Any]:
 
 def headline_statistic(panel: Panel) -> str:
     """Return the statistic of the sentence: correlation for scores, weighted kappa for long scales, else kappa."""
+    if panel.scale.nominal:
+        return "kappa"
     if panel.kind == "direct":
         return "pearson"
     return "kappa_quadratic" if len(panel.categories) > 3 else "kappa"
@@ -215,7 +217,7 @@ def _length_baseline(panel: Panel, delta: FloatArray, consensus: IntArray) -> di
 def describe_alt_test(panel: Panel, judge: int) -> dict[str, Any]:
     """Return whether the judge may stand in for a person, over a range of margins."""
     people, codes = panel.people, panel.codes[:, judge]
-    ordinal = panel.kind == "direct" or len(panel.categories) > 3
+    ordinal = panel.by_distance
     values = panel.categories.array
     sides = [np.where(side >= 0, values[side] if ordinal else side, np.nan) for side in (people, codes)]
     resampling = None if panel.cluster is None else (panel.sampling, panel.cluster)

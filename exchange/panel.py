@@ -97,6 +97,11 @@ class Panel:
         declared = Categories.of(self.scale)
         return declared.from_middle() if self.kind == "pairwise" else declared
 
+    @property
+    def by_distance(self) -> bool:
+        """Return whether two labels are more or less apart, and not only different."""
+        return not self.scale.nominal and (self.kind == "direct" or len(self.categories) > 3)
+
     @cached_property
     def categories(self) -> Categories:
         """Return the scale in force."""

@@ -28,6 +28,7 @@ from agreement.power import Expected, Power, Trials, simulate_from_expectation, 
 from exchange.agreeing import make_panel, read_source
 from exchange.figures import write_percent
 from exchange.panel import Options, Panel
+from exchange.unordered import NO_ORDER
 from judge.domain import InputError
 from storage.store import Store
 
@@ -121,7 +122,7 @@ def plan_from_pilot(store: Store, study: str, wishes: Wishes, options: Options |
     codes = panel.codes[:, list(panel.humans)]
     spread = spread_of(codes, panel.codes[:, panel.judges[0]]) if panel.judges else None
     scores = None
-    if panel.kind == "direct" and np.count_nonzero(codes >= 0) > 1:
+    if panel.kind == "direct" and panel.by_distance and np.count_nonzero(codes >= 0) > 1:
         scores = float(panel.categories.array[codes[codes >= 0]].std(ddof=1))
     power = _pilot_power(panel, wishes)
     people = len(panel.humans)
@@ -137,7 +138,7 @@ def _pilot_power(panel: Panel, wishes: Wishes) -> dict[int, list[Power]]:
     """Return the power with as many people as the pilot has, and with fewer of them."""
     if len(panel.humans) < 2 or not panel.judges:
         return {}
-    ordinal = panel.kind == "direct" or len(panel.categories) > 3
+    ordinal = panel.by_distance
     values = panel.categories.array if ordinal else np.arange(len(panel.categories), dtype=np.float64)
     people, judge = panel.codes[:, list(panel.humans)], panel.codes[:, panel.judges[0]]
     sides = [np.where(side >= 0, values[side], np.nan) for side in (people, judge)]
@@ -159,7 +160,8 @@ def _compare_judges(panel: Panel, wishes: Wishes) -> tuple[float, float | None]:
     discordance = wishes.discordance
     if len(judges) >= 2 and (common := (people >= 0) & (judges[0] >= 0) & (judges[1] >= 0)).any():
         discordance = float(np.mean(((judges[0] == people) != (judges[1] == people))[common]))
-    return discordance, _correlate(panel.categories, people, judges[0]) if judges else None
+    told = bool(judges) and not panel.scale.nominal
+    return discordance, _correlate(panel.categories, people, judges[0]) if told else None
 
 
 def _correlate(categories: Categories, one: IntArray, two: IntArray) -> float | None:
@@ -292,7 +294,8 @@ def _prediction_powered(wishes: Wishes, basis: Basis) -> dict[str, Any]:
     """Return the human labels for a win rate near one half, or a mean score, with and without a judge on more items."""
     told: dict[str, Any] = {"of": "win rate" if basis.scores is None else "mean score"}
     if basis.correlation is None:
-        return {**told, "correlation": None, "needed": [], "why": "it needs a judge and people on the same items"}
+        why = "it needs a judge and people on the same items" if basis.categories.ordered else NO_ORDER
+        return {**told, "correlation": None, "needed": [], "why": why}
     needed = []
     for width in wishes.widths:
         spread = 0.5 if basis.scores is None else basis.scores

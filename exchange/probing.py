@@ -71,6 +71,8 @@ def probe_judge(
 ) -> dict[str, Any]:
     """Ask a judge for clean and attacked items, and return how often each attack moved its verdict."""
     wanted, protocol = wanted.alone(), load_version(store.study(wanted.study).protocol)
+    if protocol.scale.nominal:
+        raise InputError("the labels of this scale have no order, so an attack cannot move a verdict up or down")
     items = sample_items(store, wanted.study, wanted.limit or DRAWN, seed)
     # One response of each item is attacked, in turn A and B: so items stand for themselves, and n counts them.
     pairwise = protocol.kind == "pairwise"

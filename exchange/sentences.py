@@ -99,7 +99,8 @@ def _tell_consensus(value: dict[str, Any], people: int) -> str:
 
 def _tell_people(value: dict[str, Any], people: int) -> str:
     group = value["groups"]["humans"]
-    found = group["alpha_ordinal"] if len(value["scale"]) > 3 else group["alpha_nominal"]
+    ordinal = len(value["scale"]) > 3 and not value["nominal"]
+    found = group["alpha_ordinal"] if ordinal else group["alpha_nominal"]
     if found["value"] is None:
         return f"{_many(people, 'annotator')} and no judge: agreement cannot be told ({found['why']})."
     counts = f"{_many(group['n_items'], 'item')}, {_many(people, 'annotator')}"

@@ -151,9 +151,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The labels a verdict may have, lowest to highest for response A."""
+    """The labels a verdict may have, lowest to highest for response A; those of a nominal one have no order."""
 
     points: tuple[Point, ...]
+    nominal: bool = False
 
     @property
     def labels(self) -> tuple[str, ...]:

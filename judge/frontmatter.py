@@ -13,7 +13,7 @@ from judge.domain import Point, ProtocolError, Scale
 
 REQUIRED = ("title", "kind", "placeholder", "scale", "answer")
 MOST_LABELS = 127  # on a scale: what a table of two raters' labels and a stored verdict have room for
-OPTIONAL = ("system", "request", "without_reference", "cut_words")
+OPTIONAL = ("nominal", "system", "request", "without_reference", "cut_words")
 _FENCE = re.compile(r"^---[ \t]*\r?\n", re.MULTILINE)
 
 
@@ -61,11 +61,14 @@ class _FrontMatter:
                 )
                 self.refuse(root, what)
         kind = self.choice(nodes["kind"], "kind", ("pairwise", "direct"))
+        nominal = "nominal" in nodes and self.truth(nodes["nominal"], "nominal")
+        if nominal and kind == "pairwise":
+            self.refuse(nodes["nominal"], "a pairwise scale has an order, from B to A: only a direct one is nominal")
         return {
             "title": self.text(nodes["title"], "title"),
             "kind": kind,
             "placeholder": self.placeholder(nodes["placeholder"]),
-            "scale": self.scale(nodes["scale"], kind),
+            "scale": self.scale(nodes["scale"], kind, nominal=nominal),
             "answer": self.answer(nodes["answer"]),
             "system": self.text(nodes["system"], "system", empty=True) if "system" in nodes else "",
             "request": self.request(nodes["request"]) if "request" in nodes else {},
@@ -110,6 +113,12 @@ class _FrontMatter:
             self.refuse(node, f"{what} must be {' or '.join(choices)}, not {value!r}")
         return str(value)
 
+    def truth(self, node: Any, what: str) -> bool:
+        value = self.scalar(node, what)
+        if not isinstance(value, bool):
+            self.refuse(node, f"{what} must be true or false")
+        return value
+
     def number(self, node: Any, what: str) -> float:
         value = self.scalar(node, what)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -151,7 +160,7 @@ class _FrontMatter:
             self.refuse(node, "without_reference must be the name of a protocol, not a path")
         return name
 
-    def scale(self, node: Any, kind: str) -> Scale:
+    def scale(self, node: Any, kind: str, *, nominal: bool) -> Scale:
         if not isinstance(node, yaml.SequenceNode):
             self.refuse(node, "scale must be a list of labels, lowest to highest for response A")
         if len(node.value) < 2:
@@ -159,8 +168,8 @@ class _FrontMatter:
         if len(node.value) > MOST_LABELS:
             self.refuse(node, f"scale has {len(node.value)} labels and may have at most {MOST_LABELS}")
         points: list[Point] = []
-        for entry in node.value:
-            point = self.point(entry)
+        for place, entry in enumerate(node.value):
+            point = self.point(entry, place if nominal else None)
             if point.label.casefold() in {other.label.casefold() for other in points}:
                 self.refuse(entry, f"duplicate label {point.label!r}")
             if points and point.value <= points[-1].value:
@@ -173,7 +182,7 @@ class _FrontMatter:
             self.refuse(node.value[ties[0]], "the tie must stand in the middle: the scale is mirrored when sides swap")
         if kind == "pairwise":
             self.check_mirrored(node.value, points)
-        return Scale(tuple(points))
+        return Scale(tuple(points), nominal)
 
     def check_mirrored(self, nodes: list[Any], points: list[Point]) -> None:
         """Refuse a preference for A that is worth more, or less, than the same preference for B."""
@@ -190,20 +199,23 @@ class _FrontMatter:
                     f"sides swap, {below:g}: give both the same distance",
                 )
 
-    def point(self, node: Any) -> Point:
+    def point(self, node: Any, place: int | None) -> Point:
         found = self.mapping(node, "a label", ("label", "value", "meaning", "tie"))
         if "label" not in found:
             self.refuse(node, "an entry of the scale has no label")
         label = self.scalar(found["label"], "label")
         if isinstance(label, bool) or not isinstance(label, str | int | float) or not str(label).strip():
             self.refuse(node, f"label {label!r} must be text (put it in quotes)")
-        tie = self.scalar(found["tie"], "tie") if "tie" in found else False
-        if not isinstance(tie, bool):
-            self.refuse(found["tie"], "tie must be true or false")
+        tie = "tie" in found and self.truth(found["tie"], "tie")
         meaning = self.text(found["meaning"], "meaning", empty=True) if "meaning" in found else ""
-        return Point(str(label).strip(), self.value(node, found, str(label)), meaning, tie)
+        return Point(str(label).strip(), self.value(node, found, str(label), place), meaning, tie)
 
-    def value(self, node: Any, found: dict[str, Any], label: str) -> float:
+    def value(self, node: Any, found: dict[str, Any], label: str, place: int | None) -> float:
+        """Return a label's value; on a nominal scale, where `place` is given, it has none but its place."""
+        if place is not None and "value" in found:
+            self.refuse(found["value"], f"label {label!r}: the labels of a nominal scale have no values")
+        if place is not None:
+            return float(place)
         if "value" in found:
             return self.number(found["value"], f"value of {label!r}")
         if not re.fullmatch(r"[-+]?\d+(\.\d+)?", label.strip()):

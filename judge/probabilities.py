@@ -16,7 +16,7 @@ NEGLIGIBLE = 0.01  # of the probability may be with labels that cannot be told a
 def soft_score(scale: Scale, probabilities: Mapping[str, float]) -> float | None:
     """Return the mean of the scale's values under these probabilities, or None when there are none."""
     total = sum(probabilities.values())
-    if not total > 0:
+    if scale.nominal or not total > 0:
         return None
     return sum(scale.value(label) * probability for label, probability in probabilities.items()) / total
 

@@ -118,13 +118,17 @@ def verdict_from_row(row: Mapping[Any, Any]) -> GivenVerdict:
 
 
 def scale_to_json(scale: Scale) -> list[dict[str, Any]]:
-    """Return a scale as plain values."""
-    return [asdict(point) for point in scale.points]
+    """Return a scale as plain values; the labels of a nominal one have none."""
+    return [asdict(point) | ({"value": None} if scale.nominal else {}) for point in scale.points]
 
 
 def scale_from_json(value: list[dict[str, Any]]) -> Scale:
     """Return the scale that `scale_to_json` described."""
-    return Scale(tuple(Point(**point) for point in value))
+    nominal = any(point["value"] is None for point in value)
+    points = (
+        Point(**point | {"value": float(place)}) if nominal else Point(**point) for place, point in enumerate(value)
+    )
+    return Scale(tuple(points), nominal)
 
 
 def encode(value: Any) -> str:

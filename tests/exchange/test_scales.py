@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import gradio as gr
 import pytest
 from small_studies import check_estimates, human, item, judged, put
 from small_studies import write_protocol as write
 
-from exchange.agreeing import agree
+from exchange.agreeing import agree, list_disagreements
 from exchange.importing import ImportRequest, import_files
 from exchange.panel import Options
+from exchange.planning import Wishes, plan_from_pilot
+from exchange.report import write_report
 from judge.domain import InputError
 from judge.protocol import find_protocol
 from storage.store import Store
+from ui.agreement import Agreement
 
 pytestmark = pytest.mark.one_database
 QUICK = Options(resamples=200)
@@ -109,3 +114,59 @@ def test_a_number_that_is_no_label_is_refused(score: Any, store: Store, tmp_path
     bad = {"id": "q", "instruction": "?", "response": "!", "verdicts": [{"rater": "ana", "label": score}]}
     with pytest.raises(InputError, match=r"verdicts\[0\]\.label"):
         put(store, tmp_path, [bad], "s", scale)
+
+
+TOPICS = ("maths", "law", "art", "other")
+
+
+def put_topics(store: Store, folder: Path, study: str = "s", *, nominal: bool = True) -> None:
+    """Put a study of topics, by three people and a judge, on a scale with or without an order."""
+    points = [{"label": label} | ({} if nominal else {"value": at}) for at, label in enumerate(TOPICS)]
+    head = {"title": "Topics", "kind": "direct", "placeholder": "{$name}", "scale": points, "answer": {"json": "topic"}}
+    protocol = folder / "topics.md"
+    protocol.write_text(
+        f"---\n{json.dumps(head | {'nominal': nominal})}\n---\n{{$user_query}} {{$model_output}}\n", encoding="utf-8"
+    )
+
+    def verdicts(n: int) -> list[dict[str, Any]]:
+        said = [TOPICS[(n * 7 + (n % step == 0)) % 4] for step in (5, 3, 4, 2)]
+        return [*map(human, ("ana", "ben", "eva"), said[:3]), {**judged(said[3]), "order": None}]
+
+    items = [{"id": f"q{n}", "instruction": f"{n}?", "response": "!", "verdicts": verdicts(n)} for n in range(60)]
+    put(store, folder, items, study, str(protocol))
+
+
+def test_labels_without_an_order_have_no_statistic_that_needs_one(store: Store, tmp_path: Path) -> None:
+    put_topics(store, tmp_path)
+    value = agree(store, "s", Options(resamples=100, two_way=True))
+    check_estimates(value)
+    assert value["nominal"]
+    judge, people = value["judges"][0], value["groups"]["humans"]
+    against, pair = judge["vs_consensus"], value["pairs"][0]
+    undefined = [pair[name] for name in ("kappa_linear", "kappa_quadratic", "ac2", "within_one", "spearman", "bias")]
+    undefined += [people["alpha_ordinal"], people["alpha_interval"], people["alpha_two_way"], people["icc"]["icc_2_1"]]
+    undefined += [against["pearson"], judge["corrected_win_rate"], judge["ceilings"]["kappa_quadratic"]["gap"]]
+    assert {(made["value"], made["why"]) for made in undefined} == {(None, "the scale's labels have no order")}
+    assert (judge["statistic"], judge["alt_test"]["measure"]) == ("kappa", "match")
+    assert "in Cohen's kappa" in value["sentence"]
+    report = write_report(value)
+    assert "the scale&#x27;s labels have no order" in report or "the scale's labels have no order" in report
+    shown = Agreement(store).show(gr.Request(query_params={"study": "s", "resamples": "50"}))
+    assert 'role="alert"' not in shown
+    assert {entry["distance"] for entry in list_disagreements(store, "s", QUICK, "j")} == {1.0}
+
+
+def test_what_needs_no_order_is_the_same_with_and_without_one(store: Store, tmp_path: Path) -> None:
+    put_topics(store, tmp_path, "free")
+    put_topics(store, tmp_path, "ordered", nominal=False)
+    free, ordered = (agree(store, study, QUICK) for study in ("free", "ordered"))
+    for one, two in zip(free["pairs"], ordered["pairs"], strict=True):
+        assert [one[name] for name in ("exact", "kappa", "ac1")] == [two[name] for name in ("exact", "kappa", "ac1")]
+    assert free["groups"]["humans"]["alpha_nominal"] == ordered["groups"]["humans"]["alpha_nominal"]
+
+
+def test_a_plan_from_labels_without_an_order_has_no_means(store: Store, tmp_path: Path) -> None:
+    put_topics(store, tmp_path)
+    plan = plan_from_pilot(store, "s", Wishes())
+    assert (plan["mean_score"], plan["prediction_powered"]["why"]) == (None, "the scale's labels have no order")
+    assert all(made["kappa_quadratic"] == made["kappa"] and "correlation" not in made for made in plan["kappa"])

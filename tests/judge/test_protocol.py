@@ -157,6 +157,13 @@ BAD = {
         8,
         "'A' is worth 3 from the middle and 'B', which it becomes when sides swap, 1",
     ),
+    "a pairwise scale without an order": (GOOD.replace("answer:", "nominal: true\nanswer:"), 8, "has an order"),
+    "an order that is neither true nor false": (GOOD.replace("answer:", "nominal: 1\nanswer:"), 8, "true or false"),
+    "values without an order": (
+        GOOD.replace("pairwise", "direct").replace("answer:", "nominal: true\nanswer:"),
+        6,
+        "have no values",
+    ),
     "scale that is no list": (re.sub(r"scale:\n.*\n.*\n", "scale: A B\n", GOOD), 5, "scale must be a list"),
     "nested request": (GOOD.replace("answer:", "request: {stop: [a]}\nanswer:"), 8, "request.stop"),
     "unknown field": (GOOD.replace("{$user_query}", "\n{$question}"), 11, "unknown field '{$question}'"),
