@@ -234,8 +234,8 @@ def test_two_judges_are_told_apart_in_words(put):
     shown = put([item(n, verdicts(n)) for n in range(24)]).show(at(f"study=s&{QUICK}"))
     assert "<strong><bdi>right</bdi> agrees with people more often than <bdi>wrong</bdi>.</strong>" in shown
 
-    def by_a_few(n):  # an interval without 0, but only three items tell them apart
-        return [human("ana", label(n)), judged(label(n), name="right"), judged(label(n + (n < 3)), name="wrong")]
+    def by_a_few(n):  # an interval without 0, but only five items tell them apart
+        return [human("ana", label(n)), judged(label(n), name="right"), judged(label(n + (n < 5)), name="wrong")]
 
     few = put([item(n, by_a_few(n)) for n in range(24)], "few").show(at(f"study=few&{QUICK}"))
     assert "agrees with people more often" not in few
