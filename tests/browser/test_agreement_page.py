@@ -236,7 +236,7 @@ OUTSIDE = """() => [...document.querySelectorAll("#agreement *")].filter((each) 
 
 
 def test_on_a_phone_long_names_stay_on_the_screen(open_page, served):
-    fill(served.store, "long names on a phone", "annotator_whose.name@has-no-place-to-break" * 2)
+    fill(served.store, "long names on a phone", "annotator.whose.name@has.no.place.to.break" * 2)
     page = open_agreement(open_page, "long names on a phone", width=390, height=844)
     assert page.evaluate(OUTSIDE) == []
     page.get_by_role("link", name="Disagreements").click()
