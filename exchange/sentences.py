@@ -108,15 +108,16 @@ def _tell_people(value: dict[str, Any], people: int) -> str:
 
 
 class Told(str):
-    """A number for reading, and why it is none or has no interval."""
+    """A number for reading, why it is none or has no interval, and the estimate that it tells."""
 
-    __slots__ = ("why",)
+    __slots__ = ("estimate", "why")
+    estimate: dict[str, Any] | None
     why: str
 
-    def __new__(cls, text: str, why: str = "") -> Self:
-        """Return the text with its reason."""
+    def __new__(cls, text: str, why: str = "", estimate: dict[str, Any] | None = None) -> Self:
+        """Return the text with its reason and its estimate."""
         made = super().__new__(cls, text)
-        made.why = why
+        made.why, made.estimate = why, estimate
         return made
 
 
@@ -133,7 +134,7 @@ def told(made: dict[str, Any], percent: bool = False) -> Told:
         value, *ends = [write_percent(each, places) for each in known]
     else:
         value, *ends = [write_decimal(each, _places(low, high)) for each in known]
-    return Told(f"{value} [{', '.join(ends)}]" if ends else value, why)
+    return Told(f"{value} [{', '.join(ends)}]" if ends else value, why, made)
 
 
 def _places(low: float | None, high: float | None) -> int:

@@ -49,9 +49,12 @@ def count_cell(number: int) -> str:
 def estimate_cell(made: Mapping[str, Any], *, percent: bool = False) -> str:
     """Return a cell with an estimate, sorted by its value; a CSV file has its ends as well."""
     # Undefined sorts last, whichever way.
-    shown = cell(show_number(made, percent=percent), "" if made["value"] is None else made["value"])
+    return _exact_cell(show_number(made, percent=percent), "" if made["value"] is None else made["value"], made)
+
+
+def _exact_cell(markup: str, value: float | str, made: Mapping[str, Any]) -> str:
     ends = "".join(f' data-{end}="{made[end]}"' for end in ("low", "high") if made[end] is not None)
-    return shown.replace("<td", f"<td{ends}", 1)
+    return cell(markup, value).replace("<td", f"<td{ends}", 1)
 
 
 def show_cells(name: str, heads: Sequence[tuple[str, str]], rows: Sequence[str], *, sorts: bool = False) -> str:
@@ -75,7 +78,9 @@ def show_texts(name: str, table: Table) -> str:
         why = text.why if isinstance(text, Told) else ""
         if text == "–":
             return cell(show_dash(why or "undefined"))
-        return cell(f'<span title="{escape(why)}">{escape(text)}</span>' if why else f"<bdi>{escape(text)}</bdi>")
+        markup = f'<span title="{escape(why)}">{escape(text)}</span>' if why else f"<bdi>{escape(text)}</bdi>"
+        made = text.estimate if isinstance(text, Told) else None
+        return cell(markup) if made is None else _exact_cell(markup, made["value"], made)
 
     rows = ["".join(map(shown, row)) for row in table.rows]
     meanings = words_in([table])

@@ -30,6 +30,7 @@ from ui.display import escape
 from ui.notices import count, show_hint
 
 Value = dict[str, Any]
+SURE = 0.05  # the chance of a false alarm that is taken
 INTERVAL = re.compile(r"[−\d.%\s]*\[[−\d.,%\s]+\]")  # a number with its ends stays on one line
 HEADS = (
     ("Judge", ""),
@@ -174,11 +175,11 @@ def _difference(pair: Value) -> str:
 
 
 def _told_apart(pair: Value) -> str:
-    """Return in plain words what the interval of the difference says."""
+    """Return in plain words what interval and test say; they have to agree, the test for how many pairs there are."""
     low, high, (one, other) = pair["exact"]["low"], pair["exact"]["high"], (pair["b"], pair["a"])
     if low is None or high is None:
         return ""
-    if low <= 0 <= high:
+    if low <= 0 <= high or pair.get("q", 1.0) > SURE:
         return "<strong>The two cannot be told apart by how often they agree with people.</strong> "
     if high < 0:
         one, other = other, one

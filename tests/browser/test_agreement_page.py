@@ -229,6 +229,21 @@ SIDEWAYS = """() => [...document.querySelectorAll("#agreement *")].filter((each)
   && ["auto", "scroll"].includes(getComputedStyle(each).overflowX)).map((each) => each.outerHTML.slice(0, 200))"""
 
 
+OUTSIDE = """() => [...document.querySelectorAll("#agreement *")].filter((each) => {
+  const { width, right } = each.getBoundingClientRect();
+  return width > 1 && right > window.innerWidth + 1 && !each.closest("svg, .unseen");
+}).map((each) => each.outerHTML.slice(0, 200))"""
+
+
+def test_on_a_phone_long_names_stay_on_the_screen(open_page, served):
+    fill(served.store, "long names on a phone", "annotator.whose.name@has.no.place.to.break" * 2)
+    page = open_agreement(open_page, "long names on a phone", width=390, height=844)
+    assert page.evaluate(OUTSIDE) == []
+    page.get_by_role("link", name="Disagreements").click()
+    expect(page.locator(".differ").first).to_be_visible()
+    assert page.evaluate(OUTSIDE) == []
+
+
 def test_on_a_phone_nothing_is_wider_than_the_screen_and_nothing_scrolls_sideways(open_page, study):
     page = open_agreement(open_page, study, width=390, height=844)
     for folded in page.locator("#agreement details:not([open]) > summary").all():

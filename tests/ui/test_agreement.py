@@ -226,6 +226,14 @@ def test_reasons_stand_under_the_item_s_sides_whichever_order_the_judge_saw(put)
     assert "reason of A=B" not in shown  # it is empty
 
 
+def test_a_cell_of_a_table_holds_its_number_and_the_ends_for_a_csv_file(page):
+    shown = page.show(at(f"study=s&{QUICK}"))
+    pair = agree(page.store, "s", Options(resamples=100))["judges"][0]["vs_consensus"]
+    for key in ("kappa", "kappa_linear"):  # one of the page's own tables, one of the report's
+        made = pair[key]
+        assert f'<td data-low="{made["low"]}" data-high="{made["high"]}" data-value="{made["value"]}">' in shown
+
+
 def test_two_judges_are_told_apart_in_words(put):
     def verdicts(n):
         wrong = label(n + (n % 4 > 0))
@@ -233,6 +241,12 @@ def test_two_judges_are_told_apart_in_words(put):
 
     shown = put([item(n, verdicts(n)) for n in range(24)]).show(at(f"study=s&{QUICK}"))
     assert "<strong><bdi>right</bdi> agrees with people more often than <bdi>wrong</bdi>.</strong>" in shown
+
+    def by_a_few(n):  # an interval without 0, but only five items tell them apart
+        return [human("ana", label(n)), judged(label(n), name="right"), judged(label(n + (n < 5)), name="wrong")]
+
+    few = put([item(n, by_a_few(n)) for n in range(24)], "few").show(at(f"study=few&{QUICK}"))
+    assert "agrees with people more often" not in few
 
     def alike(n):
         return [human("ana", label(n)), judged(label(n + n % 2), name="j"), judged(label(n + (n + 1) % 2), name="k")]
