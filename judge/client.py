@@ -11,7 +11,6 @@ import asyncio
 import json
 import random
 import re
-import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import aclosing
@@ -20,6 +19,7 @@ from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import httpx2
+from aiohttp import ClientResponseError
 from openai import (
     APIConnectionError,
     APIError,
@@ -34,18 +34,18 @@ from judge.addresses import check_base_url
 from judge.capabilities import CAPABILITIES, refused_capability, request_body
 from judge.completions import Heard, first_choice, read_completion, storable
 from judge.domain import Failure, InputError, Prompt, Reply, Scale
-from judge.refusals import Trouble, explain_status, fault_in, scrub
+from judge.refusals import LONGEST_MESSAGE, Trouble, explain_status, fault_in, scrub
 from judge.traffic import Traffic
-from judge.transport import LateTrust, PublicTransport
+from judge.transport import make_http_client
 
 T = TypeVar("T")
 PATH = "/chat/completions"
 FIRST_WAIT, LONGEST_BACKOFF, LONGEST_WAIT = 0.5, 30.0, 300.0
 TIMEOUT_TRIES = 2  # a server that was silent for so long is rarely quick the next time
 SHORTEST_KEY = 8  # letters; a shorter one may be a word of the reply
-MOST_CONNECTIONS = 10_000  # a run has its own limit
 
 
+_END = object()  # of a stream
 _NO_COMPLETION = "the server sent no completion, or one without a message"
 
 
@@ -101,7 +101,7 @@ class Client:
         self._lacks: set[str] = set()
         # A proxy of the company's can do nothing with the addresses of this machine.
         outside = re.match(r"https?://(?:localhost|127\.|\[::1\])", endpoint.base_url or "") is None
-        self._http = _make_http_client(private=endpoint.private, proxied=outside)
+        self._http = make_http_client(DefaultAioHttpClient, private=endpoint.private, proxied=outside)
         self._openai = AsyncOpenAI(
             base_url=endpoint.base_url,
             # Servers without keys ignore it; openai would refuse to send none.
@@ -239,18 +239,25 @@ class Client:
         deadline = asyncio.get_running_loop().time() + self.endpoint.timeout
         async with asyncio.timeout_at(deadline):
             content = json.dumps(body).encode()
-            stream = await self._openai.post(
+            asked = self._openai.post(
                 PATH, cast_to=object, content=content, stream=True, stream_cls=AsyncStream[object]
             )
+            stream = await _within_openai(asked)
         finished = False
         try:
+            async with asyncio.timeout_at(deadline):
+                whole = await _within_openai(_whole_answer(stream.response))
+            if whole is not None:
+                yield whole
+                return
             while True:
                 async with asyncio.timeout_at(deadline):
-                    chunk = await anext(stream, None)
-                if not isinstance(chunk, dict):
+                    chunk = await _within_openai(anext(stream, _END))
+                if chunk is _END:
                     break
-                finished = finished or bool(first_choice(chunk).get("finish_reason"))
-                yield chunk
+                if isinstance(chunk, dict):
+                    finished = finished or bool(first_choice(chunk).get("finish_reason"))
+                    yield chunk
         except (ValueError, RecursionError) as error:
             raise APIResponseValidationError(stream.response, None, message="the stream holds broken JSON") from error
         finally:
@@ -315,29 +322,28 @@ class Client:
         )
 
 
-def _make_http_client(*, private: bool, proxied: bool) -> httpx2.AsyncClient:
-    """Return the connections of one endpoint, which wait for as long as their caller does.
-
-    aiohttp, which openai's client can use, takes a third of the processor time of its usual ones. A client that
-    keeps out of the private network asks no proxy: only the proxy would know where a request ends.
-    """
-    outer: dict[str, Any] = {"timeout": None, "follow_redirects": True}
-    inner: dict[str, Any] = {
-        "limits": httpx2.Limits(max_connections=MOST_CONNECTIONS),
-        "verify": LateTrust(ssl.PROTOCOL_TLS_CLIENT),
-    }
-    if private:
-        return DefaultAioHttpClient(trust_env=proxied, **inner, **outer)
-    connections = DefaultAioHttpClient(trust_env=False, timeout=None, follow_redirects=False, **inner)
-    return httpx2.AsyncClient(transport=PublicTransport(connections), **outer)
-
-
 async def _within_openai(answer: Awaitable[T]) -> T:
-    """Wait for an answer; a connection that breaks while it is read becomes one of openai's errors."""
+    """Wait for an answer; a connection that breaks while it is read becomes one of openai's errors.
+
+    So does an answer that is no HTTP, which openai's own connections let through as it is: with the key in its headers.
+    """
     try:
         return await answer
     except httpx2.RequestError as error:
         raise APIConnectionError(request=error.request) from error
+    except ClientResponseError as error:
+        asked = httpx2.Request(error.request_info.method, str(error.request_info.url))
+        raise APIConnectionError(request=asked) from httpx2.RemoteProtocolError(f"no HTTP: {error.message}")
+
+
+async def _whole_answer(response: httpx2.Response) -> dict[str, Any] | None:
+    """Return the completion of a server that was asked for a stream and knows none; None for a stream."""
+    if response.headers.get("content-type", "").startswith("text/event-stream"):
+        return None
+    if (await response.aread()).lstrip()[:1] not in (b"{", b"<"):
+        return None
+    _read_completion(response, None)  # whatever is no completion is refused there
+    return dict(json.loads(response.content))
 
 
 def _error_in(response: httpx2.Response) -> object:
@@ -380,8 +386,9 @@ def _explain(error: APIError | TimeoutError, endpoint: Endpoint, now: float) -> 
         )
     if isinstance(error, APIConnectionError):
         where = httpx2.URL(endpoint.base_url or str(error.request.url)).netloc.decode().rpartition("@")[2]
-        why = str(error.__cause__ or "") or type(error.__cause__).__name__
-        return Trouble(Failure("connection", f"no connection with {where}, or it broke: {why}"), again=True)
+        why = " ".join(str(error.__cause__ or "").split()) or type(error.__cause__).__name__
+        text = f"no connection with {where}, or it broke: {why[:LONGEST_MESSAGE]}"
+        return Trouble(Failure("connection", text), again=True)
     if isinstance(error, APIStatusError):
         return explain_status(error.status_code, error.body, error.response.headers, endpoint.model, now)
     code = error.body.get("code") if isinstance(error.body, dict) else None

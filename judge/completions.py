@@ -63,7 +63,7 @@ class Heard:
         self._model = _name(chunk.get("model")) or self._model
         self._usage = chunk.get("usage") or self._usage
         self._finish_reason = _name(choice.get("finish_reason")) or self._finish_reason
-        delta = choice.get("delta")
+        delta = choice.get("delta") or choice.get("message")  # a server that knows no streams sends the message whole
         text, reasoning = _contents(delta) if isinstance(delta, dict) else ("", None)
         self.text += text
         self._reasoning += reasoning or ""

@@ -65,13 +65,14 @@ def _follow(tokens: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> dict[
 def told_probabilities(scale: Scale, text: str, logprobs: Any) -> dict[str, float]:
     """Return the same from what a server calls `logprobs`, in whatever form it comes; nothing when it is not ours."""
     try:
-        return label_probabilities(scale, text, logprobs["content"])
+        found = label_probabilities(scale, text, logprobs["content"])
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         return {}  # some servers have a form of their own; the reply is good without them
+    return found if sum(found.values()) <= 1 + NEGLIGIBLE else {}  # more, or NaN: these are no probabilities
 
 
 def _token_bytes(token: Mapping[str, Any]) -> bytes:
-    return bytes(token["bytes"]) if token.get("bytes") is not None else str(token["token"]).encode()
+    return bytes(token["bytes"]) if isinstance(token.get("bytes"), list) else str(token["token"]).encode()
 
 
 def _alternatives(token: Mapping[str, Any]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from traceback import extract_tb
 from judge.domain import Failure, FailureKind
 
 LONGEST_MESSAGE = 400
+CODES = ("code", "type", "param")  # what an error says to programs
 
 _ANY = re.compile("")
 _CONTEXT = re.compile(
@@ -81,8 +83,8 @@ _RULES = (
 
 def explain_status(status: int, body: object, headers: Mapping[str, str], model: str, now: float) -> Trouble:
     """Return what an HTTP status and its body mean."""
-    details = [str(body.get(name)) for name in ("code", "type", "param")] if isinstance(body, dict) else []
-    text = said(body)
+    details = [str(body.get(name)) for name in CODES] if isinstance(body, dict) else []
+    text = said(body) or _other_words(body)
     words = " ".join([*details, text])
     rule = next((rule for rule in _RULES if status in rule.statuses and rule.words.search(words)), _REFUSED)
     message = f"{rule.text.format(model=model)} ({status}): {text[:LONGEST_MESSAGE]}"
@@ -111,6 +113,13 @@ def said(body: object) -> str:
     where = ".".join(map(str, body["loc"])) + ": " if isinstance(body.get("loc"), list) else ""
     inner = next((body[name] for name in ("message", "error", "detail", "msg", "text") if body.get(name)), "")
     return where + said(inner)
+
+
+def _other_words(body: object) -> str:
+    """Return an error in none of the usual forms as the JSON it came in; nothing when it says nothing."""
+    fields = body.items() if isinstance(body, dict) else ()
+    told = {name: value for name, value in fields if value and name not in CODES}
+    return json.dumps(told, ensure_ascii=False) if told else ""
 
 
 def fault_in(error: Exception) -> Failure:

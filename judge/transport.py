@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import httpx2
 
 from judge.addresses import BlockedAddressError, Resolver, UnknownHostError
+
+MOST_CONNECTIONS = 10_000  # a run has its own limit
 
 
 class LateTrust(ssl.SSLContext):
@@ -58,3 +61,22 @@ class PublicTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close every connection."""
         await self._inner.aclose()
+
+
+def make_http_client(
+    aiohttp_client: Callable[..., httpx2.AsyncClient], *, private: bool, proxied: bool
+) -> httpx2.AsyncClient:
+    """Return the connections of one endpoint, which wait for as long as their caller does.
+
+    aiohttp, which openai's client can use, takes a third of the processor time of its usual ones. A client that
+    keeps out of the private network asks no proxy: only the proxy would know where a request ends.
+    """
+    outer: dict[str, Any] = {"timeout": None, "follow_redirects": True}
+    inner: dict[str, Any] = {
+        "limits": httpx2.Limits(max_connections=MOST_CONNECTIONS),
+        "verify": LateTrust(ssl.PROTOCOL_TLS_CLIENT),
+    }
+    if private:
+        return aiohttp_client(trust_env=proxied, **inner, **outer)
+    connections = aiohttp_client(trust_env=False, timeout=None, follow_redirects=False, **inner)
+    return httpx2.AsyncClient(transport=PublicTransport(connections), **outer)

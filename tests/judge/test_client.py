@@ -41,6 +41,7 @@ from judge.traffic import Traffic
 KEY = "sk-planted-Q7w8E9r0T1y2U3i4"
 PROMPT = Prompt("p", "AB", "Be fair.", "Which is better?", ())
 GOOD = completion("Feedback: fine. [RESULT] 4", model="judge-2026")
+NO_HTTP = replace(GOOD, headers={"x-long": "a" * 20_000})  # longer than a header can be
 FIVE = find_protocol("prometheus-direct").scale
 CHOICES = find_protocol("wildbench-pairwise").scale
 NOW = datetime(2026, 1, 5, 10, 0, 0, tzinfo=UTC)
@@ -200,6 +201,14 @@ def test_what_the_server_refuses_is_left_out_and_named(name: str) -> None:
     assert last.keys() - first.keys() == ({"max_completion_tokens"} if name == "max_tokens" else set())
 
 
+def test_a_refusal_in_a_form_of_its_own_is_understood_and_told() -> None:
+    refusal = Answer(400, {"success": False, "errors": [{"reason": "temperature is not supported"}]})
+    reply, _ = ask(lambda seen: refusal if "temperature" in seen.body else GOOD, {"temperature": 0})
+    assert reply.adapted == ("temperature",)
+    failure, _ = ask(script(refusal))
+    assert "temperature is not supported" in failure.message
+
+
 def test_a_refused_system_message_goes_into_the_users() -> None:
     _, server = ask(refusing(GOOD, "system"))
     assert server.bodies[1]["messages"] == [{"role": "user", "content": "Be fair.\n\nWhich is better?"}]
@@ -266,8 +275,9 @@ def test_a_value_out_of_range_is_reported_not_dropped() -> None:
         dropped(0),
         truncated_json(),
         Answer(body={"error": {"message": "provider down", "code": 502}}),
+        NO_HTTP,
     ],
-    ids=["429", "500", "503", "dropped", "no body", "truncated", "error in 200"],
+    ids=["429", "500", "503", "dropped", "no body", "truncated", "error in 200", "no HTTP"],
 )
 def test_a_passing_trouble_is_tried_again(bad: Answer) -> None:
     waits = Waits()
@@ -284,6 +294,7 @@ def test_a_passing_trouble_is_tried_again(bad: Answer) -> None:
         (error(502, "oops"), "server"),
         (dropped(), "connection"),
         (truncated_json(), "server"),
+        (NO_HTTP, "connection"),
     ],
 )
 def test_tries_are_bounded(bad: Answer, kind: str) -> None:
@@ -502,6 +513,31 @@ def test_a_stream_without_an_end_is_a_failure(body: bytes) -> None:
     assert len(server.requests) == 2
 
 
+def test_a_stream_that_is_no_http_is_asked_for_again() -> None:
+    [*_, reply], server = listen(script(NO_HTTP, GOOD))
+    assert isinstance(reply, Reply)
+    [failure], server = listen(script(NO_HTTP), tries=2)
+    assert (failure.kind, len(server.requests)) == ("connection", 2)
+    assert KEY not in failure.message
+
+
+def test_a_server_that_knows_no_streams_may_answer_whole() -> None:
+    whole = Answer(body=json.dumps(GOOD.body).encode())
+    [text, reply], server = listen(script(whole))
+    assert text == reply.text == "Feedback: fine. [RESULT] 4"
+    assert (reply.finish_reason, reply.prompt_tokens, len(server.requests)) == ("stop", 11, 1)
+    [failure], server = listen(script(Answer(body=b"<html>Welcome</html>")))
+    assert (failure.kind, failure.fatal, len(server.requests)) == ("server", True, 1)
+    assert "web page" in failure.message
+
+
+def test_a_chunk_that_is_none_does_not_end_a_stream() -> None:
+    end = b'data: {"choices": [{"delta": {"content": "[RESULT] 4"}, "finish_reason": "stop"}]}\n\n'
+    [text, reply], server = listen(script(Answer(body=b"data: null\n\ndata: [1]\n\n" + end)))
+    assert text == reply.text == "[RESULT] 4"
+    assert len(server.requests) == 1
+
+
 def test_a_stream_with_a_bad_key_fails() -> None:
     [failure], _ = listen(script(error(401, f"Incorrect API key provided: {KEY}")))
     assert (failure.kind, failure.fatal) == ("key", True)
@@ -657,10 +693,27 @@ def test_probabilities_only_where_they_are_certain(scale: Scale, tokens: Any, ex
     assert label_probabilities(scale, text, tokens) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("tokens", [[{}], [7], [{"token": "4", "logprob": None}], [{"token": "4", "bytes": [999]}]])
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        [{}],
+        [7],
+        [{"token": "4", "logprob": None}],
+        [{"token": "4", "bytes": [999]}],
+        [{"token": "4", "logprob": float("inf")}],
+        [{"token": "4", "logprob": float("nan")}],
+        [{"token": "4", "logprob": 0.5}],
+    ],
+)
 def test_probabilities_in_a_strange_form_leave_the_reply_alone(tokens: Any) -> None:
     reply, _ = ask(script(completion("4", logprobs=tokens)), {"logprobs": True}, scale=FIVE)
     assert (reply.text, reply.label_probabilities) == ("4", {})
+
+
+def test_bytes_of_a_token_that_are_none_are_passed_over() -> None:
+    odd = [{"token": "4", "logprob": 0, "bytes": 2**62}]
+    reply, _ = ask(script(completion("4", logprobs=odd)), {"logprobs": True}, scale=FIVE)
+    assert reply.label_probabilities == {"4": 1.0}
 
 
 def test_tokens_that_do_not_spell_the_reply_give_no_probabilities() -> None:
