@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,6 +21,7 @@ from storage.studies import StudyRow, keep_protocol
 
 LEASE = timedelta(seconds=90)
 LONGEST_STRETCH = 256
+PAGE = 500  # replies that are read again at a time
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -363,8 +364,8 @@ def run_counts(connection: Connection, run_id: int) -> dict[str, int]:
     return {row.status: row[1] for row in connection.execute(counted)}
 
 
-def judge_calls(connection: Connection, study_id: int) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return every call that brought a reply, with the verdict now read from it."""
+def judge_calls(connection: Connection, study_id: int) -> Iterator[Row[*tuple[Any, ...]]]:
+    """Yield every call that brought a reply, with the verdict now read from it, a page at a time."""
     later = verdicts.alias("later")
     wanted = (
         select(
@@ -376,7 +377,6 @@ def judge_calls(connection: Connection, study_id: int) -> Sequence[Row[*tuple[An
             calls.c.order,
             calls.c.raw,
             calls.c.finish_reason,
-            items.c.body,
             items.c.name.label("item"),
             raters.c.name.label("judge"),
             verdicts.c.id.label("verdict_id"),
@@ -387,11 +387,12 @@ def judge_calls(connection: Connection, study_id: int) -> Sequence[Row[*tuple[An
         .join(verdicts, verdicts.c.call_id == calls.c.id)
         .join(items, items.c.id == calls.c.item_id)
         .join(raters, raters.c.id == calls.c.rater_id)
-        .where(
-            calls.c.study_id == study_id,
-            calls.c.raw.is_not(None),
-            ~exists().where(later.c.supersedes == verdicts.c.id),
-        )
+        .where(calls.c.study_id == study_id, calls.c.raw.is_not(None))
+        .where(~exists().where(later.c.supersedes == verdicts.c.id))
         .order_by(calls.c.id)
+        .limit(PAGE)
     )
-    return connection.execute(wanted).all()
+    after = 0
+    while page := connection.execute(wanted.where(calls.c.id > after)).all():
+        yield from page
+        after = page[-1].id

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import threading
 import time
+import tracemalloc
 import zipfile
 from collections import Counter
 from dataclasses import replace
@@ -24,10 +25,11 @@ from exchange import batching
 from exchange.exporting import interchange_lines, long_rows, write_parquet
 from exchange.judging import JudgeOrder, estimate_run, reread_study, run_judge
 from exchange.study_run import progress_line
-from judge.domain import InputError, Reply, StudyError
+from judge.domain import InputError, Item, Reply, StudyError, Turn, Verdict
 from judge.protocol import load_version
 from judge.render import render
 from judge.run import Limits, Prices, Summary, Task, read_call
+from storage.imports import prepare
 from storage.schema import leases
 from storage.store import Store
 
@@ -334,6 +336,23 @@ def test_reading_again_changes_nothing_unless_the_rules_have_changed(store, make
     monkeypatch.undo()
     reread_study(store, "s")
     assert given(store) == before
+
+
+def test_reading_again_goes_through_every_page_and_holds_none_of_the_items(store, make_study, monkeypatch) -> None:
+    make_study(0)
+    long = [Item(f"q{n}", (Turn("user", f"Question {n}?"),), "left " * 40_000, f"right {n}") for n in range(40)]
+    store.add_prepared("s", [prepare(item) for item in long])
+    with OpenAIServer(lambda seen: completion("tie, I think")) as server:
+        run_judge(store, order(server), quiet)
+    monkeypatch.setattr("storage.runs.PAGE", 7)
+    monkeypatch.setattr("exchange.judging.read", lambda *_: Verdict("tie", "whole", 0, 3))
+    tracemalloc.start()
+    changes = reread_study(store, "s")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert {(change["item"], change["order"]) for change in changes} == both_orders(40)
+    assert len(changes) == 80
+    assert peak < 4_000_000
 
 
 def start(database: str, server: OpenAIServer, *more: str, key: str = "k") -> subprocess.Popen[bytes]:
