@@ -69,7 +69,7 @@ class Connected:
         self, prompt: Prompt, protocol: Protocol, said: Mapping[str, object] = NO_CONSTRAINTS
     ) -> AsyncGenerator[str | Reply | Failure, None]:
         """Yield pieces of the text as they arrive, then the whole Reply; or a Failure, at any point."""
-        return self.client.stream(prompt, self.request(protocol, said))
+        return self.client.stream(prompt, self.request(protocol, said), protocol.scale)
 
 
 class Endpoints:

@@ -24,6 +24,7 @@ from storage.run_reads import FAILURE_KINDS
 from storage.run_store import RunStore
 from storage.runs import RunSettings
 
+PAGE = 200  # items of an estimate at a time
 Constraints = Callable[[Protocol], Mapping[str, object]]
 
 
@@ -197,27 +198,39 @@ def estimate_run(store: RunStore, wanted: JudgeOrder) -> dict[str, Any]:
     protocol = load_version(store.study(wanted.study).protocol)
     settings = wanted.settings(protocol, _embedded_model(wanted) if wanted.embedded else wanted.model or "")
     first: Prompt | None = None
-    tokens = items = 0
-    for body, _ in itertools.islice(store.records(wanted.study), wanted.limit):
-        prompt = render(protocol, item_from_json(json.loads(body)), settings.orders[0])
-        first = first or prompt
-        tokens += count_tokens(prompt)
-        items += 1
+    tokens = items = known = 0
+    bodies = (body for body, _ in itertools.islice(store.records(wanted.study), wanted.limit))
+    while page := [item_from_json(json.loads(body)) for body in itertools.islice(bodies, PAGE)]:
+        asked = [render(protocol, item, order) for item in page for order in settings.orders]
+        first = first or asked[0]
+        tokens += sum(map(count_tokens, asked))
+        items += len(page)
+        known += _count_known(store, settings, [prompt.hash for prompt in asked])
     calls = items * len(settings.orders) * settings.repeats
     run = store.find_run(wanted.study, settings)
-    stored = store.made_calls(run) + store.count_pending(run) if run else 0
-    left = max(calls - stored, 0)
-    prompts, answers = round(tokens / max(items, 1) * left), left * TOKENS_AN_ANSWER
+    made, pending = (store.made_calls(run), store.count_pending(run)) if run else (0, 0)
+    stored, reused = made + pending, max(known - made, 0)  # what is stored is known too
+    left = max(calls - stored - reused, 0)
+    prompts, answers = round(tokens / max(items * len(settings.orders), 1) * left), left * TOKENS_AN_ANSWER
     usd = wanted.limits.prices.cost(prompts, answers)
     return {
         "calls": left,
         "stored": stored,
+        "reused": reused,
         "prompt_tokens": prompts,
         "completion_tokens": answers,
         "usd": usd * PRICE if usd is not None and wanted.batch else usd,
         "first_system": first.system if first else "",
         "first_prompt": first.user if first else "",
     }
+
+
+def _count_known(store: RunStore, settings: RunSettings, prompts: list[str]) -> int:
+    """Return how many of these calls have been answered before, here or elsewhere, and would not be made."""
+    if not settings.reuse:
+        return 0
+    known = store.known_replies(settings, prompts)
+    return sum((prompt, repeat) in known for prompt in prompts for repeat in range(settings.repeats))
 
 
 def _embedded_model(wanted: JudgeOrder) -> str:

@@ -119,7 +119,7 @@ class StudyRun:
         if not self.row.settings.reuse:
             return tasks
         hashes = {task.prompt.hash for task in tasks if task.prompt}
-        known = self.store.known_replies(self.row, list(hashes)) if hashes else {}
+        known = self.store.known_replies(self.row.settings, list(hashes)) if hashes else {}
         known_to: list[tuple[Task, Ended]] = []
         unknown: list[Task] = []
         for task in tasks:

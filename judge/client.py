@@ -156,7 +156,7 @@ class Client:
         return response
 
     async def stream(
-        self, prompt: Prompt, request: Mapping[str, object]
+        self, prompt: Prompt, request: Mapping[str, object], scale: Scale | None = None
     ) -> AsyncGenerator[str | Reply | Failure, None]:
         """Yield pieces of the text as they arrive, then the whole Reply; or a Failure, at any point.
 
@@ -175,7 +175,7 @@ class Client:
                         if piece := self._showable(heard.text)[len(shown) :]:
                             shown += piece
                             yield piece
-                reply = heard.reply()
+                reply = heard.reply(scale)
                 if rest := self._hide(heard.text)[len(shown) :]:  # what has ended can no longer become the key
                     yield rest
             except (APIError, TimeoutError) as error:

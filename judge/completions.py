@@ -56,6 +56,7 @@ class Heard:
         self._model: str | None = None
         self._usage: object = None
         self._finish_reason: str | None = None
+        self._tokens: list[Any] = []  # with their probabilities, where the server tells them
 
     def add(self, chunk: Mapping[str, Any]) -> None:
         """Keep what a chunk brings."""
@@ -67,9 +68,12 @@ class Heard:
         text, reasoning = _contents(delta) if isinstance(delta, dict) else ("", None)
         self.text += text
         self._reasoning += reasoning or ""
+        told = choice.get("logprobs")
+        tokens = told.get("content") if isinstance(told, dict) else None
+        self._tokens += tokens if isinstance(tokens, list) else ()
 
-    def reply(self) -> Reply:
-        """Return the whole reply."""
+    def reply(self, scale: Scale | None) -> Reply:
+        """Return the whole reply, with the probabilities of a scale's labels."""
         return Reply(
             self.text,
             finish_reason=self._finish_reason,
@@ -77,6 +81,7 @@ class Heard:
             reasoning=self._reasoning or None,
             prompt_tokens=_count(self._usage, "prompt_tokens"),
             completion_tokens=_count(self._usage, "completion_tokens"),
+            label_probabilities=told_probabilities(scale, self.text, {"content": self._tokens}) if scale else {},
         )
 
 

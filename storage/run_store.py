@@ -65,10 +65,10 @@ class RunStore(Database):
         with self.reading() as connection:
             return runs.count_foreign(connection, run)
 
-    def known_replies(self, run: RunRow, prompts: Sequence[str]) -> dict[tuple[str, int], Any]:
+    def known_replies(self, settings: RunSettings, prompts: Sequence[str]) -> dict[tuple[str, int], Any]:
         """Return replies the same model gave to the same prompts under the same settings."""
         with self.reading() as connection:
-            return runs.known_replies(connection, run, prompts)
+            return runs.known_replies(connection, settings, prompts)
 
     def keep_calls(self, run: RunRow, ended: Sequence[Ended], finished: Sequence[int] = ()) -> list[int]:
         """Store calls that have ended, let the stretches go that they complete, and return the verdicts' numbers."""

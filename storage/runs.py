@@ -344,11 +344,13 @@ _SAME_PROMPT = (
 )
 
 
-def known_replies(connection: Connection, run: RunRow, prompts: Sequence[str]) -> dict[tuple[str, int], Row[Any]]:
+def known_replies(
+    connection: Connection, settings: RunSettings, prompts: Sequence[str]
+) -> dict[tuple[str, int], Row[Any]]:
     """Return replies that the same model gave to the same prompts under the same settings, in this study or another."""
     wanted = _SAME_PROMPT.add_columns(runs.c.settings)
-    found = connection.execute(wanted, {"prompts": list(prompts), "model": run.settings.model})
-    same = encode(run.settings.described)
+    found = connection.execute(wanted, {"prompts": list(prompts), "model": settings.model})
+    same = encode(settings.described)
     return {(row.prompt_hash, row.repeat): row for row in found if encode(row.settings) == same}
 
 

@@ -126,7 +126,9 @@ def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = D
 def told_estimate(estimate: dict[str, Any]) -> str:
     """Return an estimate for people: numbers first, then the first prompt as it would be sent."""
     cost = "unknown (give both prices)" if estimate["usd"] is None else f"{estimate['usd']:.4f} USD"
-    stored = f" ({estimate['stored']} are stored already)" if estimate["stored"] else ""
+    spared = [f"{estimate['stored']} are stored already"] if estimate["stored"] else []
+    spared += [f"{estimate['reused']} known from before"] if estimate["reused"] else []
+    stored = f" ({', '.join(spared)})" if spared else ""
     tokens = f"about {estimate['prompt_tokens']} prompt and {estimate['completion_tokens']} completion tokens"
     messages = [text for text in (estimate["first_system"], estimate["first_prompt"]) if text]
     return "\n\n".join([f"{estimate['calls']} calls{stored}, {tokens}, cost {cost}", *messages]) + "\n"

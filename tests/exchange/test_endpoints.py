@@ -6,7 +6,7 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
-from openai_server import OpenAIServer, completion, error
+from openai_server import OpenAIServer, completion, error, token
 
 from exchange.endpoints import EMBEDDED, Endpoints, Preset
 from exchange.judging import JudgeOrder, estimate_run, run_judge
@@ -209,8 +209,10 @@ def test_a_stream_brings_pieces_and_then_the_whole(endpoints, preference, item) 
             async with aclosing(judge.stream(prompt, preference, {"temperature": 0.5})) as pieces:
                 return [piece async for piece in pieces]
 
-    with OpenAIServer(lambda seen: completion('{"reason": "Clearer.", "choice": "A"}')) as server:
+    sure = [token('{"reason": "Clearer.", "choice": "', 1), token("A", 0.75, B=0.25), token('"}', 1)]
+    with OpenAIServer(lambda seen: completion('{"reason": "Clearer.", "choice": "A"}', logprobs=sure)) as server:
         *pieces, reply = asyncio.run(listen(server.url))
+    assert reply.label_probabilities == pytest.approx({"A": 0.75, "B": 0.25})
     assert len(pieces) > 1
     assert "".join(pieces) == reply.text
     assert server.bodies[0]["temperature"] == 0.5

@@ -138,10 +138,15 @@ def test_a_dry_run_counts_what_is_missing_and_shows_the_first_prompt_whole(store
         whole = json.loads(judge(server, "--dry-run", "--json", "--name", "other").stdout)
         rest = json.loads(judge(server, "--dry-run", "--json", "--orders", "BA").stdout)
         told = judge(server, "--dry-run", "--price-prompt", "1", "--price-completion", "1").stdout.decode()
+        other = judge(server, "--dry-run", "--name", "other").stdout.decode()
+        anew = json.loads(judge(server, "--dry-run", "--json", "--name", "other", "--no-reuse").stdout)
         assert server.served == 4
-    assert (whole["calls"], whole["stored"]) == (10, 0)
-    assert (rest["calls"], rest["stored"]) == (3, 2)
-    assert rest["prompt_tokens"] == pytest.approx(whole["prompt_tokens"] * 3 / 10, rel=0.01)
+        assert json.loads(judge(server, "--json", "--name", "other").stdout)["calls"] == whole["calls"]
+    assert (whole["calls"], whole["stored"], whole["reused"]) == (6, 0, 4)
+    assert other.startswith("6 calls (4 known from before), about ")
+    assert (anew["calls"], anew["stored"], anew["reused"]) == (10, 0, 0)
+    assert (rest["calls"], rest["stored"], rest["reused"]) == (3, 2, 0)
+    assert rest["prompt_tokens"] == pytest.approx(anew["prompt_tokens"] * 3 / 10, rel=0.01)
     assert rest["first_prompt"].index("right 0") < rest["first_prompt"].index("left 0")
     assert told.startswith("6 calls (4 are stored already), about ")
     assert " completion tokens, cost 0.0" in told

@@ -286,6 +286,10 @@ def _events(body: Mapping[str, Any]) -> Iterator[bytes]:
     head = {"id": body["id"], "object": "chat.completion.chunk", "created": 1, "model": body["model"]}
     chunks = [{**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
     chunks.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+    tokens = (choice.get("logprobs") or {}).get("content", [])
+    for at, chunk in enumerate(chunks if tokens else []):
+        part = tokens[at : at + 1] if at + 1 < len(chunks) else tokens[at:]
+        chunk["choices"][0]["logprobs"] = {"content": part}
     chunks.append({**head, "choices": [], "usage": body["usage"]})
     for chunk in chunks:
         yield b"data: " + json.dumps(chunk).encode() + b"\n\n"

@@ -80,8 +80,10 @@ def ask(behave: Behave, request: Mapping[str, object] | None = None, **settings:
 
 
 def listen(behave: Behave, request: Mapping[str, object] | None = None, **settings: Any) -> tuple[Any, OpenAIServer]:
+    scale = settings.pop("scale", None)
+
     async def collect(client: Client) -> list[str | Reply | Failure]:
-        return [piece async for piece in client.stream(PROMPT, request or {})]
+        return [piece async for piece in client.stream(PROMPT, request or {}, scale)]
 
     return drive(behave, collect, **settings)
 
@@ -473,6 +475,13 @@ def test_a_stream_gives_pieces_then_the_whole() -> None:
     assert (reply.text, reply.finish_reason, reply.model) == ("Feedback: fine. [RESULT] 4", "stop", "served-model")
     assert (reply.reasoning, reply.prompt_tokens, reply.completion_tokens) == ("Hm.", 11, 7)
     assert server.bodies[0]["stream"] is True
+
+
+def test_a_stream_keeps_how_sure_the_judge_was() -> None:
+    tokens = [token("Feedback: fine. ", 1), token("[RESULT] ", 1), token("4", 0.625, **{"5": 0.25})]
+    sure = completion("Feedback: fine. [RESULT] 4", logprobs=tokens)
+    [*_, reply], _ = listen(script(sure), {"logprobs": True}, scale=FIVE)
+    assert reply.label_probabilities == pytest.approx({"4": 0.625, "5": 0.25})
 
 
 def test_a_stream_adapts_and_tries_again_before_its_first_piece() -> None:
