@@ -17,10 +17,10 @@ demo: $(ENV)/.ready ## Start the app with the example studies, in a database of 
 	$(BIN)/python app.py demo --database sqlite:///demo.db
 	$(BIN)/python app.py serve --database sqlite:///demo.db
 
-# Two workers have two cores: the threads of numpy's products would only get in each other's way.
+# Three workers on two cores, because tests also wait; the threads of numpy's products would only get in their way.
 test: export OPENBLAS_NUM_THREADS = 1
 test: check ## Formatting, lint, types and every test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3
 
 check: $(ENV)/.ready-dev ## Formatting, lint, types, known patterns of faults, secrets, and known faults of packages
 	$(BIN)/ruff format --check $(CODE)

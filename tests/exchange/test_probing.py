@@ -5,7 +5,7 @@ import re
 
 import pytest
 from judging_study import ROOT, quiet
-from openai_server import OpenAIServer, completion, error
+from openai_server import OpenAIServer, completion, error, script
 
 from exchange.judging import JudgeOrder
 from exchange.probing import items_in, probe_judge, sample_items
@@ -130,7 +130,8 @@ def test_the_command_prints_a_table_or_json_and_tells_what_is_missing(accord):
         judge = ("--model", "m", "--base-url", server.url)
         table = accord(*words, *judge)
         made = json.loads(accord(*words, *judge, "--json").stdout)
-        broken = accord(*words, "--model", "m", "--base-url", "http://127.0.0.1:1/v1")
+        server.behave = script(error(401, "no such key"))
+        broken = accord(*words, *judge)
     assert table.returncode == 0, table.stderr
     assert b"m by wildbench-pairwise: 1 items, 6 calls" in table.stdout
     assert re.search(rb"begging +0 % +0 % to 79 % +1 ", table.stdout)
