@@ -7,6 +7,7 @@ item if it is at least as close to them as he is; `epsilon` is what the judge's 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -17,7 +18,8 @@ from scipy.special import stdtr
 
 from agreement.categories import BoolArray, FloatArray, IntArray, number_clusters
 from agreement.differences import adjust_p
-from agreement.intervals import Sampling, sum_by_cluster
+from agreement.intervals import Sampling, Statistic, resample, units_of
+from agreement.pairs import divide
 from judge.domain import InputError
 
 Measure = Literal["match", "rmse"]
@@ -59,7 +61,7 @@ class AltTest:
 
 
 @dataclass(frozen=True, eq=False)
-class _Duel:
+class Duel:
     """Where judge and left-out human do at least as well as each other, over the human's items.
 
     `used` says which of all items those are. What does not depend on the margin is worked out once for all margins.
@@ -70,26 +72,30 @@ class _Duel:
     cluster: IntArray | None
     used: BoolArray
 
-    def within(self, items: BoolArray) -> _Duel:
+    def within(self, items: BoolArray) -> Duel:
         """Return the duel over some of the items."""
         mine = items[self.used]
         cluster = None if self.cluster is None else self.cluster[mine]
-        return _Duel(self.judge[mine], self.human[mine], cluster, self.used & items)
+        return Duel(self.judge[mine], self.human[mine], cluster, self.used & items)
 
     @cached_property
     def gap(self) -> FloatArray:
+        """Return by item how much better the human does: 1, 0 or -1."""
         return self.human.astype(np.float64) - self.judge.astype(np.float64)
 
     @cached_property
     def mean(self) -> float:
+        """Return the human's mean advantage."""
         return float(self.gap.mean())
 
     @cached_property
     def spread(self) -> float:
+        """Return the standard deviation of the advantage."""
         return float(self.gap.std(ddof=1)) if self.gap.size > 1 else 0.0
 
     @cached_property
     def drawn(self) -> dict[Sampling, FloatArray]:
+        """Return what was resampled, kept for every margin."""
         return {}
 
 
@@ -103,16 +109,16 @@ def _closeness(value: FloatArray, others: FloatArray, measure: Measure) -> Float
     return np.asarray(-np.sqrt(square))
 
 
-def _duel(humans: FloatArray, judge: FloatArray, left_out: int, measure: Measure, cluster: IntArray | None) -> _Duel:
+def _duel(humans: FloatArray, judge: FloatArray, left_out: int, measure: Measure, cluster: IntArray | None) -> Duel:
     own, others = humans[:, left_out], np.delete(humans.T, left_out, axis=0)
     used = np.isfinite(own) & np.isfinite(judge) & np.isfinite(others).any(axis=0)
     of_judge, of_human = _closeness(judge, others, measure)[used], _closeness(own, others, measure)[used]
     same = np.abs(of_judge - of_human) <= 1e-12
     cluster = None if cluster is None else cluster[used]
-    return _Duel(same | (of_judge > of_human), same | (of_human > of_judge), cluster, used)
+    return Duel(same | (of_judge > of_human), same | (of_human > of_judge), cluster, used)
 
 
-def _p_value(duel: _Duel, epsilon: float, small: str, sampling: Sampling) -> float:
+def _p_value(duel: Duel, epsilon: float, small: str, sampling: Sampling) -> float:
     """Return the one-sided p of: the human's advantage is less than epsilon."""
     gap, mean, spread = duel.gap, duel.mean, duel.spread
     if spread == 0:  # the t statistic is 0/0 or infinite; the data leave no doubt either way
@@ -127,15 +133,12 @@ def _p_value(duel: _Duel, epsilon: float, small: str, sampling: Sampling) -> flo
     return float(stdtr(gap.size - 1, (mean - epsilon) / (spread / np.sqrt(gap.size))))
 
 
-def _resampled_gaps(duel: _Duel, cluster: IntArray, sampling: Sampling) -> FloatArray:
+def _resampled_gaps(duel: Duel, cluster: IntArray, sampling: Sampling) -> FloatArray:
     """Return the mean gap in cluster resamples less what was seen: what the null says of it, at a margin of 0."""
     if sampling not in duel.drawn:
-        owner, groups = number_clusters(cluster)
-        sums = sum_by_cluster(np.column_stack([duel.gap, np.ones_like(duel.gap)]), owner, groups)
-        shares = np.full(groups, 1 / groups)
-        drawn = np.random.default_rng(sampling.seed).multinomial(groups, shares, sampling.resamples)
-        top, bottom = (drawn @ sums).T
-        duel.drawn[sampling] = top / bottom - duel.gap.mean()
+        units = units_of(np.column_stack([duel.gap, np.ones_like(duel.gap)]), cluster)
+        mean = Statistic(lambda sums: divide(sums[..., 0], sums[..., 1]))
+        duel.drawn[sampling] = resample(units, {"it": mean}, sampling)["it"] - duel.mean
     return duel.drawn[sampling]
 
 
@@ -149,10 +152,18 @@ def _prepare(raters: tuple[ArrayLike, ArrayLike], measure: Measure) -> tuple[Flo
     return humans, judge
 
 
+def hold_duels(
+    raters: tuple[ArrayLike, ArrayLike], measure: Measure = "match", clusters: ArrayLike | None = None
+) -> tuple[Duel, ...]:
+    """Return the judge's duel (N) with each human (N x R); NaN is missing, as is -1 when labels are matched."""
+    humans, judge = _prepare(raters, measure)
+    cluster = None if clusters is None else number_clusters(clusters)[0]
+    return tuple(_duel(humans, judge, index, measure, cluster) for index in range(humans.shape[1]))
+
+
 def passes_alt_test(raters: tuple[ArrayLike, ArrayLike], measure: Measure = "match", epsilon: float = 0.2) -> bool:
     """Return whether the test is passed, and nothing else: for simulations, which ask it thousands of times."""
-    humans, judge = _prepare(raters, measure)
-    duels = [_duel(humans, judge, index, measure, None) for index in range(humans.shape[1])]
+    duels = hold_duels(raters, measure)
     p_values = {
         index: _p_value(duel, epsilon, "skip", Sampling())
         for index, duel in enumerate(duels)
@@ -176,13 +187,18 @@ def run_alt_test(
     code, or tested by Wilcoxon's signed ranks. With `resampling` (how, clusters) the p-values come from a cluster
     bootstrap: a t-test would take several aspects of one text for independent.
     """
-    humans, judge = _prepare(raters, measure)
     drawn, clusters = resampling or (Sampling(), None)
-    cluster = None if clusters is None else number_clusters(clusters)[0]
-    many = humans.shape[1]
+    return weigh_duels(hold_duels(raters, measure, clusters), epsilon, small, drawn)
+
+
+def weigh_duels(
+    duels: Sequence[Duel], epsilon: float, small: Literal["skip", "wilcoxon"] = "skip", drawn: Sampling | None = None
+) -> AltTest:
+    """Return the test's outcome; `drawn` says how duels with clusters are resampled."""
+    drawn = drawn or Sampling()
+    many = len(duels)
     if many < 2:
         return AltTest(None, None, epsilon, None, (), (), why="the test needs at least two humans")
-    duels = [_duel(humans, judge, index, measure, cluster) for index in range(many)]
     least = LEAST_ITEMS if small == "skip" else 2
     tested = [index for index, duel in enumerate(duels) if duel.judge.size >= least]
     p_values = {index: _p_value(duels[index], epsilon, small, drawn) for index in tested}
@@ -198,27 +214,22 @@ def run_alt_test(
     return AltTest(omega, rho, epsilon, omega is not None and omega >= PASSES_AT, annotators, rates, warnings)
 
 
-def run_by_domain(
-    raters: tuple[ArrayLike, ArrayLike],
-    domains: ArrayLike,
-    measure: Measure = "match",
-    epsilon: float = 0.2,
+def rate_domains(
+    duels: Sequence[Duel], domains: ArrayLike, epsilon: float = 0.2, drawn: Sampling | None = None
 ) -> dict[Any, float | None]:
     """Return omega for each domain, false discoveries controlled over all domains and annotators together.
 
     None is a domain in which no human has enough items.
     """
-    humans, judge = _prepare(raters, measure)
     labels = np.asarray(domains)
     p_values: dict[tuple[Any, int], float] = {}
     names = [name.item() for name in np.unique(labels)]
-    duels = [_duel(humans, judge, index, measure, None) for index in range(humans.shape[1])]
     for name in names:
         here = labels == name
         for index, whole in enumerate(duels):
             duel = whole.within(here)
             if duel.judge.size >= LEAST_ITEMS:
-                p_values[name, index] = _p_value(duel, epsilon, "skip", Sampling())
+                p_values[name, index] = _p_value(duel, epsilon, "skip", drawn or Sampling())
     adjusted = adjust_p(list(p_values.values()), dependent=True)
     rejected = {key: bool(q <= RATE) for key, q in zip(p_values, adjusted, strict=True)}
 
@@ -239,7 +250,7 @@ def _rate(p_values: dict[int, float]) -> float | None:
     return float(np.mean(list(_reject(p_values).values()))) if p_values else None
 
 
-def _describe(index: int, duel: _Duel, p_values: dict[int, float], rejected: dict[int, bool], least: int) -> Annotator:
+def _describe(index: int, duel: Duel, p_values: dict[int, float], rejected: dict[int, bool], least: int) -> Annotator:
     n = int(duel.judge.size)
     judge, human = (float(duel.judge.mean()), float(duel.human.mean())) if n else (None, None)
     why = None if index in p_values else f"fewer than {least} items"

@@ -176,7 +176,9 @@ def _number_games(games: Games) -> tuple[FloatArray, IntArray]:
     kind = np.full(result.size, -1, dtype=np.int64)
     results, which = np.unique(result[seen], return_inverse=True)
     many = max(results.size, 1)
-    kinds, kind[seen] = np.unique((one[seen] * models + two[seen]) * many + which, return_inverse=True)
+    number = (one[seen] * models + two[seen]) * many + which
+    kinds = np.flatnonzero(np.bincount(number, minlength=1))
+    kind[seen] = np.searchsorted(kinds, number)
     pair, which = np.divmod(kinds, many)
     rows = np.zeros((kinds.size, models, models))
     rows[np.arange(kinds.size), pair // models, pair % models] = results[which]

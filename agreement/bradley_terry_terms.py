@@ -17,7 +17,7 @@ from agreement.length import NO_VARIATION
 from agreement.logistic import fit_logistic
 
 NEVER_EXCHANGED = "the sides were never exchanged, so nothing tells position from the item's own order"
-MOST_NUMBERS = 4_000_000  # verdicts times terms, beyond which a fit takes longer than all else on the page
+MOST_NUMBERS = 4_000_000  # games times terms, beyond which a fit takes longer than all else on the page
 NO_GAME = "no two models met on an item with a verdict and two responses"
 TOO_MANY = "too many verdicts and models for a fit here"
 
@@ -43,7 +43,7 @@ def fit_terms(
     side, ratio = first[known], delta[known]
     many = np.ones(side.size, dtype=np.int64) if times is None else times[known]
     n, groups = int(many.sum()), number_clusters(cluster[known])[1]
-    if n == 0 or n * (games.models + 1) > MOST_NUMBERS:
+    if n == 0 or side.size * (games.models + 1) > MOST_NUMBERS:
         none = undefined(TOO_MANY if n else NO_GAME, n, groups)
         return Terms(none, none)
     columns: dict[str, FloatArray] = {}
@@ -70,5 +70,6 @@ def _strengths_of(one: IntArray, two: IntArray, models: int) -> FloatArray:
     met = np.zeros((models, models))
     met[one, two] = met[two, one] = 1.0
     measure = [min(group) for group in find_components(met)]
-    each = np.eye(models)
-    return np.asarray(np.delete(each[one] - each[two], measure, axis=1))
+    told = [model for model in range(models) if model not in measure]
+    columns = [(one == model).astype(np.float64) - (two == model) for model in told]
+    return np.column_stack(columns) if columns else np.zeros((one.size, 0))

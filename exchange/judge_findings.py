@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agreement.alt_test import LEAST_ITEMS, Measure, run_alt_test, run_by_domain
+from agreement.alt_test import LEAST_ITEMS, Measure, hold_duels, rate_domains, weigh_duels
 from agreement.categories import Categories, FloatArray, IntArray
 from agreement.ceiling import Ceiling, compare_with_ceilings, score_ceiling
 from agreement.combine import joint_agreement
@@ -220,12 +220,12 @@ def describe_alt_test(panel: Panel, judge: int) -> dict[str, Any]:
     ordinal = panel.by_distance
     values = panel.categories.array
     sides = [np.where(side >= 0, values[side] if ordinal else side, np.nan) for side in (people, codes)]
-    resampling = None if panel.cluster is None else (panel.sampling, panel.cluster)
     measure: Measure = "rmse" if ordinal else "match"
-    found = run_alt_test((sides[0], sides[1]), measure, panel.options.epsilon, resampling=resampling)
+    duels = hold_duels((sides[0], sides[1]), measure, panel.cluster)
+    found = weigh_duels(duels, panel.options.epsilon, drawn=panel.sampling)
     names = [panel.ratings.raters[place].name for place in panel.humans]
     domains = _domains(panel)
-    rates = run_by_domain((sides[0], sides[1]), domains, measure, panel.options.epsilon) if domains is not None else {}
+    rates = {} if domains is None else rate_domains(duels, domains, panel.options.epsilon, panel.sampling)
     annotators = [
         {
             "name": names[one.index],

@@ -20,14 +20,16 @@ def describe_terms(
 ) -> dict[str, Any]:
     """Return the terms of side and length from every verdict of these raters; `sides` are the models of each item."""
     ratings = panel.ratings
-    rows = np.flatnonzero(np.isin(ratings.rater, raters) & ~ratings.repeat & (ratings.code >= 0))
-    first, second = (side[ratings.item[rows]] for side in sides)
-    rows = rows[(first >= 0) & (second >= 0) & (first != second)]
-    result = (1.0 + np.sign(panel.full.array[ratings.code[rows]])) / 2.0
+    rows = np.concatenate([panel.rows[rater] for rater in raters])
+    rows = rows[~ratings.repeat[rows] & (ratings.code[rows] >= 0)]
+    result = (1.0 + np.sign(panel.full.array)) / 2.0
     # Verdicts on one item in one order differ in their result alone: they are one game, played several times.
     kind = ratings.item[rows] * 3 + ratings.order[rows] + 1
-    times, won = np.bincount(kind), np.bincount(kind, result)
+    times, won = np.bincount(kind), np.bincount(kind, result[ratings.code[rows]])
+    first, second = sides
+    met = (first >= 0) & (second >= 0) & (first != second)
     played = np.flatnonzero(times)
+    played = played[met[played // 3]]
     item, order = played // 3, played % 3 - 1
     games = Games(sides[0][item], sides[1][item], won[played] / times[played], models)
     cluster = item if panel.prompts is None else panel.prompts[item]

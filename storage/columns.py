@@ -167,9 +167,8 @@ def _read_rows(connection: Connection, statement: Select[Any], items: Ints) -> R
     parts = []
     for rater, *lists in connection.execute(statement):
         number, packed, milliseconds, time = (np.fromstring(text, np.int64, sep=",") for text in lists)
-        order = np.argsort(number)
-        whose = np.full(number.size, rater, dtype=np.int64)
-        parts.append(np.stack([whose, number[order], packed[order], milliseconds[order], time[order]]))
+        part = np.stack([np.full(number.size, rater, dtype=np.int64), number, packed, milliseconds, time])
+        parts.append(part if (np.diff(number) > 0).all() else part[:, np.argsort(number)])
     rows = _unpack(np.concatenate(parts, axis=1) if parts else np.zeros((5, 0), dtype=np.int64), items)
     uneven = np.flatnonzero(rows.seconds == _UNEVEN / 1000)
     if uneven.size:
@@ -204,7 +203,7 @@ def _packed(scale: Scale, dialect: str, touched: Sequence[int] | None = None) ->
     order = case({name: place + 1 for place, name in enumerate(ORDERS)}, value=verdicts.c.order, else_=0)
     known = {name: place for place, name in enumerate((*STATUSES, WITHDRAWN))}
     status = case(known, value=verdicts.c.status, else_=0)
-    again, revealed = (case((flag, 1), else_=0) for flag in (verdicts.c.repeat, verdicts.c.after_reveal))
+    again, revealed = (cast(flag, Integer) for flag in (verdicts.c.repeat, verdicts.c.after_reveal))
     superseded = case((verdicts.c.id.in_(_superseded(touched)), 1), else_=0)
     parts = (order, _ORDER), (again, _REPEAT), (status, _STATUS), (revealed, _REVEALED), (superseded, _SUPERSEDED)
     small = sum((part * literal(1 << at, Integer) for part, at in parts), start=label)

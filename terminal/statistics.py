@@ -18,6 +18,7 @@ from terminal.command import (
     at_work,
     clear_errors,
     created,
+    loading,
     opened,
     write,
 )
@@ -90,11 +91,10 @@ def agreement(
 
     Example: `python app.py agreement --study demo --json --resamples 500`
     """
-    from exchange.agreeing import agree
-    from exchange.panel import Options
-    from exchange.report import write_report
-    from exchange.tables import tell_all
-    from storage.ratings import Filters
+    with loading():
+        from exchange.agreeing import agree
+        from exchange.panel import Options
+        from storage.ratings import Filters
 
     first, last = (None if moment is None else moment.replace(tzinfo=UTC) for moment in (since, until))
     filters = Filters(tuple(tag or ()), tuple(model or ()), tuple(annotator or ()), first, last, part, test_share)
@@ -116,12 +116,16 @@ def agreement(
     with clear_errors(), opened(database) as store, at_work("Working the numbers out"):
         value = agree(store, study, rules)
         if html is not None:
+            from exchange.report import write_report
+
             with created(html) as file:
                 file.write(write_report(value).encode())
             store.record_event("export", study, format="agreement (html)", by=BY)
     if as_json:
         write(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
     elif html is None:
+        from exchange.tables import tell_all
+
         write(tell_all(value))
     else:
         write(f"{value['sentence']}\n")

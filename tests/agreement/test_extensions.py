@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from sklearn.metrics import precision_recall_fscore_support
 
 from agreement import ceiling, many
-from agreement.alt_test import passes_alt_test, run_alt_test, run_by_domain
+from agreement.alt_test import hold_duels, passes_alt_test, rate_domains, run_alt_test
 from agreement.bradley_terry import Games, fit_strengths
 from agreement.davidson import fit_davidson
 from agreement.intervals import Sampling
@@ -205,11 +205,11 @@ def test_a_ceiling_of_very_many_items_is_the_same_by_the_short_way(five_way, mon
 def test_domains_are_tested_together():
     codes = raters_of(4, 300, 5, 0.0)
     raters = codes[:, :4], codes[:, 4]
-    alone = run_by_domain(raters, np.zeros(300, dtype=int))
+    alone = rate_domains(hold_duels(raters), np.zeros(300, dtype=int))
     assert alone == {0: run_alt_test(raters).winning_rate}
-    split = run_by_domain(raters, np.arange(300) % 2)
+    split = rate_domains(hold_duels(raters), np.arange(300) % 2)
     assert set(split) == {0, 1}
-    assert run_by_domain(raters, np.arange(300)) == dict.fromkeys(range(300))
+    assert rate_domains(hold_duels(raters), np.arange(300)) == dict.fromkeys(range(300))
     assert passes_alt_test(raters) == run_alt_test(raters).passes
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agreement import many
-from agreement.alt_test import run_alt_test, run_by_domain
+from agreement.alt_test import hold_duels, rate_domains, run_alt_test
 from agreement.bradley_terry import Games
 from agreement.bradley_terry_terms import fit_terms
 from agreement.categories import Categories, number_clusters
@@ -96,7 +96,7 @@ def test_a_domain_is_tested_as_if_it_were_alone() -> None:
     humans = np.where(rng.random((400, 3)) < 0.2, np.nan, rng.integers(0, 3, (400, 3)).astype(float))
     judge, domains = rng.integers(0, 3, 400).astype(float), np.repeat(["a", "b"], 200)
     only_one = np.where(domains == "a", judge, np.nan)
-    found = run_by_domain((humans, only_one), domains, epsilon=0.3)
+    found = rate_domains(hold_duels((humans, only_one)), domains, epsilon=0.3)
     assert found["a"] == run_alt_test((humans[:200], judge[:200]), epsilon=0.3).winning_rate
     assert found["b"] is None
 
