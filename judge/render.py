@@ -152,13 +152,14 @@ def _cut(text: str, words: int) -> str:
 
 
 def _markers_in(text: str, spans: tuple[Span, ...], markers: tuple[str, ...]) -> Iterator[MarkerFound]:
+    lowered = [(marker, marker.lower()) for marker in markers]
     for span in spans:
         value = text[span.start : span.end]
         folded = value.lower()
         if len(folded) != len(value):  # a few letters grow when lowered, and positions would shift
             folded = value
-        for marker in markers:
-            at = folded.find(marker.lower())
+        for marker, wanted in lowered:
+            at = folded.find(wanted)
             if at >= 0:
                 yield MarkerFound(span.field, marker, span.start + at, span.start + at + len(marker))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, select
+from sqlalchemy import Connection, Insert, Table, bindparam, select
 
 from judge.domain import LONGEST_NAME, InputError, RaterKind, check_text
 from storage.schema import raters
@@ -40,5 +41,11 @@ def add_if_absent(connection: Connection, table: Table, **values: Any) -> None:
 def add_absent(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert those of the rows that are not there, in one go."""
     if rows:
-        dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # the other one need not be loaded
-        connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)
+        connection.execute(_add_absent(connection.dialect.name, table), rows)
+
+
+@cache
+def _add_absent(dialect: str, table: Table) -> Insert:
+    chosen = import_module(f"sqlalchemy.dialects.{dialect}")  # the other one need not be loaded
+    added: Insert = chosen.insert(table).on_conflict_do_nothing()
+    return added

@@ -180,10 +180,19 @@ def finish_if_done(connection: Connection, run: RunRow, now: datetime) -> None:
         connection.execute(update(runs).where(ended).values(finished=now))
 
 
+# Made once, like the others that every few calls of a run take: to put a statement together takes longer than it does.
+_RENEW = (
+    update(leases)
+    .where(leases.c.run_id == bindparam("run"), leases.c.owner == bindparam("process"))
+    .values(expires=bindparam("until"))
+)
+_ADD_CALLS = insert(calls).returning(calls.c.id, sort_by_parameter_order=True)
+_ADD_VERDICTS = insert(verdicts).returning(verdicts.c.id, sort_by_parameter_order=True)
+
+
 def renew(connection: Connection, run: RunRow, now: datetime) -> None:
     """Tell the others that this process is still at work."""
-    mine = and_(leases.c.run_id == run.id, leases.c.owner == process_name())
-    connection.execute(update(leases).where(mine).values(expires=now + LEASE))
+    connection.execute(_RENEW, {"run": run.id, "process": process_name(), "until": now + LEASE})
 
 
 def give_up(connection: Connection, run: RunRow) -> None:
@@ -303,8 +312,7 @@ def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now:
         }
         for call in ended
     ]
-    added = insert(calls).returning(calls.c.id, sort_by_parameter_order=True)
-    numbers = connection.execute(added, rows).scalars().all()
+    numbers = connection.execute(_ADD_CALLS, rows).scalars().all()
     given = [
         {
             "study_id": run.study.id,
@@ -326,8 +334,7 @@ def keep_calls(connection: Connection, run: RunRow, ended: Sequence[Ended], now:
         for call, number, (counts, supersedes) in zip(ended, numbers, placed, strict=True)
         if counts
     ]
-    added = insert(verdicts).returning(verdicts.c.id, sort_by_parameter_order=True)
-    new = iter(connection.execute(added, given).scalars().all() if given else [])
+    new = iter(connection.execute(_ADD_VERDICTS, given).scalars().all() if given else [])
     return [next(new) if counts else int(standing or 0) for counts, standing in placed]
 
 
