@@ -114,9 +114,11 @@ class Client:
     @cached_property
     def _letterhead(self) -> tuple[httpx2.URL, httpx2.Headers]:
         """Return where a question goes and what openai writes above it: the same for every one, so made once."""
-        headers = {**self._openai.default_headers, "Authorization": f"Bearer {self._openai.api_key}"}
+        written = {**self._openai.default_headers, "Authorization": f"Bearer {self._openai.api_key}"}
         url = httpx2.URL(str(self._openai.base_url).rstrip("/") + PATH)
-        return url, httpx2.Headers({name: value for name, value in headers.items() if isinstance(value, str)})
+        # Not what openai tells servers of this machine: nobody asked, and every question would carry it.
+        kept = {name: value for name, value in written.items() if not name.lower().startswith("x-stainless-")}
+        return url, httpx2.Headers({name: value for name, value in kept.items() if isinstance(value, str)})
 
     async def __aenter__(self) -> Self:
         return self

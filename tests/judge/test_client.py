@@ -465,6 +465,11 @@ def test_a_reply_that_the_known_context_cut_off_is_a_failure() -> None:
     assert ask(script(cut), context=8192)[0].finish_reason == "length"
 
 
+def test_a_question_says_nothing_of_the_machine_that_asks() -> None:
+    _, server = ask(script(completion("[RESULT] 4")))
+    assert not [name for name in server.requests[0].headers if name.lower().startswith("x-stainless")]
+
+
 # Streaming.
 
 
