@@ -169,8 +169,8 @@ def _read_rows(connection: Connection, statement: Select[Any], items: Ints) -> R
         number, packed, milliseconds, time = (np.fromstring(text, np.int64, sep=",") for text in lists)
         part = np.stack([np.full(number.size, rater, dtype=np.int64), number, packed, milliseconds, time])
         parts.append(part if (np.diff(number) > 0).all() else part[:, np.argsort(number)])
-    rows = _unpack(np.concatenate(parts, axis=1) if parts else np.zeros((5, 0), dtype=np.int64), items)
-    uneven = np.flatnonzero(rows.seconds == _UNEVEN / 1000)
+    numbers = np.concatenate(parts, axis=1) if parts else np.zeros((5, 0), dtype=np.int64)
+    rows, uneven = _unpack(numbers, items), np.flatnonzero(numbers[3] == _UNEVEN)
     if uneven.size:
         found = _read_seconds(connection, rows.number[uneven])
         rows.seconds[uneven] = [found[number] for number in rows.number[uneven].tolist()]
@@ -209,14 +209,11 @@ def _packed(scale: Scale, dialect: str, touched: Sequence[int] | None = None) ->
     small = sum((part * literal(1 << at, Integer) for part, at in parts), start=label)
     packed = verdicts.c.item_id * literal(1 << _ITEM, Integer) + small
     sqlite = dialect == "sqlite"
-    epoch = func.unixepoch(verdicts.c.created) if sqlite else cast(func.floor(_epoch()), BigInteger)
+    created = verdicts.c.created
+    epoch = func.unixepoch(created) if sqlite else cast(func.floor(extract("epoch", created)), BigInteger)
     time = func.coalesce(epoch, literal(_NONE, BigInteger))
     lists = (_listed(column, sqlite) for column in (verdicts.c.id, packed, _milliseconds(sqlite), time))
     return select(verdicts.c.rater_id, *lists).group_by(verdicts.c.rater_id).order_by(verdicts.c.rater_id)
-
-
-def _epoch() -> ColumnElement[Any]:
-    return extract("epoch", verdicts.c.created)
 
 
 def _listed(column: ColumnElement[Any], sqlite: bool) -> ColumnElement[str]:

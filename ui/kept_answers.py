@@ -43,32 +43,40 @@ class KeptAnswers:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, Known] = OrderedDict()
+        self._books = Lock()  # held for a moment, to look up or to keep
         self._one_at_a_time = Lock()  # the work keeps a processor busy: side by side it would only be slower
 
     def answer(self, question: Question) -> Known:
         """Return the answer that holds now, and make it if need be."""
-        known = self._kept.get(question.asked)
+        known = self._find(question)
         if known is not None and known.state == question.state():
             return known
         with self._one_at_a_time:
             state = question.state()
-            known = self._kept.get(question.asked)
+            known = self._find(question)
             if known is None or known.state != state:
                 known = self._make(question, state)
             return known
 
     def answer_at_once(self, question: Question) -> Known:
         """Return the answer that holds now, or the last one where making a new one would take long."""
-        known = self._kept.get(question.asked)
+        known = self._find(question)
         if known is None or known.seconds < LONG:
             return self.answer(question)
         return known if known.state == question.state() else replace(known, holds=False)
 
+    def _find(self, question: Question) -> Known | None:
+        with self._books:
+            if question.asked in self._kept:
+                self._kept.move_to_end(question.asked)
+            return self._kept.get(question.asked)
+
     def _make(self, question: Question, state: Hashable) -> Known:
         moment, began = datetime.now(UTC), perf_counter()
         known = Known(question.make(), moment, state, perf_counter() - began)
-        self._kept[question.asked] = known
-        self._kept.move_to_end(question.asked)
-        while len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
+        with self._books:
+            self._kept[question.asked] = known
+            self._kept.move_to_end(question.asked)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
         return known

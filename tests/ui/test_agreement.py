@@ -264,6 +264,14 @@ def test_a_page_asked_for_again_is_not_computed_again_until_a_verdict_is_added(p
     assert page.show(at(f"study=s&{QUICK}")) != first
 
 
+def test_what_is_asked_for_again_and_again_stays_while_others_are_asked_for_once(page, monkeypatch):
+    monkeypatch.setattr("ui.kept_answers.MOST_KEPT", 2)
+    first = page.show(at(f"study=s&{QUICK}"))
+    for seed in (1, 2):
+        page.show(at(f"study=s&{QUICK}&seed={seed}"))
+        assert page.show(at(f"study=s&{QUICK}")) == first  # as of the same moment
+
+
 @pytest.mark.parametrize("view", ["", "&view=disagreements"])
 def test_what_took_long_is_given_as_it_was_until_it_has_been_made_anew(page, put, monkeypatch, view):
     monkeypatch.setattr("ui.kept_answers.LONG", 0.0)
