@@ -19,8 +19,6 @@ import numpy as np
 from sqlalchemy import insert, select
 
 from benchmarks.loops import measure_alpha, measure_kappa
-from exchange.agreeing import agree
-from exchange.report import write_report
 from judge.domain import Item, Study, Turn
 from judge.protocol import find_protocol
 from storage.imports import prepare
@@ -146,15 +144,19 @@ def say_more(store: Store, many: int = 10) -> None:
 
 
 def bench_page(folder: Path) -> None:
-    """Print what opening the page costs: first after a start, after ten new verdicts, and with nothing new.
+    """Print what opening the page costs: for the first time ever, first after a start, and after ten new verdicts.
 
     Where the numbers took long, the last ones are shown at once after new verdicts, and the new ones made behind them.
     """
-    print("| verdicts | first after a start | after ten new verdicts | new numbers | with nothing new | report |")
-    print("|---|---|---|---|---|---|")
+    print(
+        "| verdicts | ever | other rules after a start | first after a start | ten new verdicts | new numbers | again |"
+    )
+    print("|---|---|---|---|---|---|---|")
     for count in PAGE_ITEMS:
         database = f"sqlite:///{folder / f'page{count}.db'}"
         fill(database, count)
+        ever = seconds(lambda database=database: open_first(database), 1)
+        ruled = min(seconds(lambda database=database, seed=seed: open_first(database, seed), 1) for seed in (1, 2))
         first = seconds(lambda database=database: open_first(database), 2)
         store = Store.open(database)
         page = Agreement(store)
@@ -165,17 +167,15 @@ def bench_page(folder: Path) -> None:
             shown.append(seconds(lambda page=page: page.show_numbers("s", {}), 1))
             made.append(shown[-1] + seconds(lambda page=page: page.renew("?study=s"), 1))
         again = seconds(lambda page=page: page.show_numbers("s", {}))
-        value = agree(store, "s")
-        report = seconds(lambda value=value: write_report(value))
         store.close()
-        taken = [first, min(shown), min(made), again, report]
+        taken = [ever, ruled, first, min(shown), min(made), again]
         print(f"| {count * (PEOPLE + 2):,} | {' | '.join(f'{one:.2f} s' for one in taken)} |", flush=True)
 
 
-def open_first(database: str) -> None:
+def open_first(database: str, seed: int = 0) -> None:
     """Open the page of a study that the process knows nothing of."""
     store = Store.open(database)
-    Agreement(store).show_numbers("s", {})
+    Agreement(store).show_numbers("s", {"seed": [str(seed)]})
     store.close()
 
 

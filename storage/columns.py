@@ -1,4 +1,4 @@
-"""Every verdict of a study as columns of numbers, kept between two readings.
+"""Every verdict of a study as columns of numbers, read from what is known of them already.
 
 Verdicts are only ever added, and what is stored of one changes only together with a new verdict on the same item: an
 import that finds its place in a chain of revisions. So the items that have a new verdict are read again, all their
@@ -7,11 +7,9 @@ verdicts, and everything else is as it was. A page after ten new verdicts reads 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -41,7 +39,6 @@ Bools = NDArray[np.bool_]
 
 STATUSES = ("ok", "unreadable", "refused", "cut_off", "failed")
 ORDERS = ("AB", "BA")
-MOST_KEPT = 4  # studies; a million verdicts take about 60 MB
 MOST_NAMED = 5_000  # verdicts named in one statement
 MOST_SECONDS = 1e9  # which no verdict takes
 MOST_TOUCHED = 5_000  # items with a new verdict, beyond which reading everything takes no longer
@@ -88,24 +85,6 @@ class Columns:
     items: Ints
     facts: Facts
     rows: Rows
-
-
-class KeptColumns:
-    """The columns of the studies that were asked for last, brought up to date whenever they are asked for."""
-
-    def __init__(self) -> None:
-        self.known: OrderedDict[int, Columns] = OrderedDict()
-        self.one_at_a_time = Lock()
-
-    def read(self, connection: Connection, study: StudyRow) -> Columns:
-        """Return a study's columns as the connection sees them, or newer."""
-        with self.one_at_a_time:
-            found = read_columns(connection, study, self.known.get(study.id))
-            self.known[study.id] = found
-            self.known.move_to_end(study.id)
-            while len(self.known) > MOST_KEPT:
-                self.known.popitem(last=False)
-            return found
 
 
 def read_columns(connection: Connection, study: StudyRow, known: Columns | None) -> Columns:

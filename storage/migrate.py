@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 from judge.domain import StorageError
 from storage.engine import WRITE, create_private
 
-HEAD = "0006"
+HEAD = "0007"
 FOLDER = Path(__file__).parent / "migrations"
 
 

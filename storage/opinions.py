@@ -16,7 +16,8 @@ from storage.reads import current_verdicts
 from storage.schema import calls, facts, items, raters, remarks, verdicts
 
 _STUDY: BindParameter[int] = bindparam("study")
-_NEWEST = select(func.max(verdicts.c.id)).where(verdicts.c.study_id == _STUDY)
+_COUNTED_ANYWHERE = select(func.max(verdicts.c.id), func.count())
+_COUNTED = _COUNTED_ANYWHERE.where(verdicts.c.study_id == _STUDY)
 # SQLite finds the last verdict of each rater at the end of a stretch of the index; of a study it would read them all.
 _NEWEST_OF_EACH = (
     select(func.max(verdicts.c.id))
@@ -93,12 +94,15 @@ class Cause:
     tags: tuple[str, ...]
 
 
-def newest_verdict(connection: Connection, study_id: int | None) -> int:
-    """Return the number of the last verdict stored, in a study or anywhere: while it stays, nothing has been said."""
-    if study_id is None:
-        return int(connection.execute(_NEWEST_ANYWHERE).scalar() or 0)
-    newest = _NEWEST_IN_SQLITE if connection.dialect.name == "sqlite" else _NEWEST
-    return int(connection.execute(newest, {"study": study_id}).scalar() or 0)
+def mark_verdicts(connection: Connection, study_id: int | None) -> str:
+    """Return a mark, of a study's verdicts or of all: while it stays, there is no verdict that was not there before.
+
+    PostgreSQL gives out numbers before it commits, so that the newest may be seen before an older one.
+    """
+    sqlite = connection.dialect.name == "sqlite"
+    everywhere, inside = (_NEWEST_ANYWHERE, _NEWEST_IN_SQLITE) if sqlite else (_COUNTED_ANYWHERE, _COUNTED)
+    found = connection.execute(everywhere if study_id is None else inside, {"study": study_id}).one()
+    return " of ".join(map(str, found))
 
 
 def list_choices(connection: Connection, study_id: int) -> Choices:

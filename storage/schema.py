@@ -15,6 +15,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -288,6 +289,28 @@ verdicts = Table(
     Column("stored", UtcTime, nullable=False),
     Index("ix_verdict_item", "item_id", "rater_id"),
     Index("ix_verdict_study", "study_id", "rater_id"),
+)
+
+# A study's verdicts as columns of numbers, as of one moment, and answers that took long to make. Nothing rests on them:
+# a trigger takes them away when a verdict is changed or removed.
+snapshots = Table(
+    "snapshot",
+    metadata,
+    Column("study_id", ForeignKey("study.id"), primary_key=True),
+    Column("form", Integer, nullable=False),
+    Column("verdicts", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+answers = Table(
+    "answer",
+    metadata,
+    Column("study_id", ForeignKey("study.id"), primary_key=True),
+    Column("question", Text, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("made", UtcTime, nullable=False),
+    Column("body", LargeBinary, nullable=False),
 )
 
 events = Table(

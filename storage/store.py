@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,9 +19,11 @@ from judge.domain import (
     Pace,
     Progress,
     Saved,
+    StorageError,
     Study,
 )
 from storage import (
+    answers,
     browse,
     claims,
     desk,
@@ -34,6 +37,7 @@ from storage import (
     trail,
     verdicts,
 )
+from storage.answers import StoredAnswer
 from storage.desk import Remark
 from storage.held_out import Variant
 from storage.imports import Added, Prepared
@@ -44,7 +48,7 @@ from storage.trail import Entry, TrailSearch
 from storage.verdicts import Submission
 
 if TYPE_CHECKING:
-    from storage.columns import KeptColumns
+    from storage.kept_columns import KeptColumns
     from storage.ratings import Filters, Ratings
 
 
@@ -192,11 +196,11 @@ class Store(RunStore):
         with self.reading() as connection:
             return opinions.list_choices(connection, studies.get_study(connection, study).id)
 
-    def newest_verdict(self, study: str | None) -> int:
-        """Return the number of the last verdict stored, in any study for None; while it stays, so do all statistics."""
+    def mark_verdicts(self, study: str | None) -> str:
+        """Return a mark of a study's verdicts, for None of all studies': while it stays, so do all statistics."""
         with self.reading() as connection:
             found = None if study is None else studies.get_study(connection, study).id
-            return opinions.newest_verdict(connection, found)
+            return opinions.mark_verdicts(connection, found)
 
     def judge_certainty(self, study: str, judge: str) -> dict[int, Certainty]:
         """Return by position how sure a judge was of its label, where that is known."""
@@ -222,13 +226,31 @@ class Store(RunStore):
 
         with self.reading() as connection:
             row = studies.get_study(connection, study)
-            return choose_ratings(connection, row, self._columns.read(connection, row), filters or EVERYTHING)
+            columns = self._columns.read(connection, row)
+            found = choose_ratings(connection, row, columns, filters or EVERYTHING)
+        if self._columns.is_to_be_written(row.id, columns):
+            with suppress(StorageError):  # a shortcut for the next start, without which everything works
+                self._write(lambda connection: self._columns.write(connection, row.id, columns))
+        return found
 
     @cached_property
     def _columns(self) -> KeptColumns:
-        from storage.columns import KeptColumns
+        from storage.kept_columns import KeptColumns
 
         return KeptColumns()
+
+    def find_answer(self, study: str, question: str) -> StoredAnswer | None:
+        """Return the last answer to a question about a study, if it was kept."""
+        with self.reading() as connection:
+            return answers.find_answer(connection, studies.get_study(connection, study).id, question)
+
+    def keep_answer(self, study: str, question: str, answer: StoredAnswer) -> None:
+        """Keep an answer that took long to make."""
+
+        def work(connection: Connection) -> None:
+            answers.keep_answer(connection, studies.get_study(connection, study).id, question, answer)
+
+        self._write(work)
 
     def variants(self, study: str, share: float) -> list[Variant]:
         """Return every judge, protocol and settings that have been tried on a study's test part, in any study."""

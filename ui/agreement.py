@@ -50,7 +50,7 @@ class Agreement:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.looks = Looks(store)
-        self.kept = KeptAnswers()
+        self.kept = KeptAnswers(store)
 
     def layout(self) -> Controls:
         """Put the frame on the page."""
@@ -203,13 +203,14 @@ class Agreement:
 
     def _question(self, asked: tuple[Any, ...], make: Callable[[], Any]) -> Question:
         """Return a question about a study: while no verdict and no item is added, no answer changes."""
+        name, rules = asked[1], asked[2]
+        # What was tried on the test part is counted over all studies, and scores may be those of another one.
+        alone = rules.filters.part == "all" and rules.scores is None
 
-        def state() -> tuple[Any, ...]:
-            study, rules = self.store.study(asked[1]), asked[2]
-            # What was tried on the test part is counted over all studies.
-            return self.store.newest_verdict(study.name if rules.filters.part == "all" else None), study.items
+        def state() -> str:
+            return f"{self.store.study(name).items} {self.store.mark_verdicts(name if alone else None)}"
 
-        return Question(asked, state, make)
+        return Question(name, asked, state, make)
 
 
 def _write_tables(write: Callable[[Any], str]) -> Callable[[dict[str, Any]], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,14 +11,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import insert
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import insert, select, text
 
-from judge.domain import AccordError, GivenVerdict, Item, NothingToDo, Study, Turn
+from exchange import importing
+from judge.domain import AccordError, GivenVerdict, Item, NothingToDo, StorageError, Study, Turn
 from judge.protocol import load_protocol
-from storage import columns
+from storage import columns, kept_columns, studies
+from storage.columns import Columns, Rows
+from storage.facts import make_facts
 from storage.imports import prepare
 from storage.ratings import Filters
-from storage.schema import items, raters, verdicts
+from storage.schema import items, raters, snapshots, verdicts
+from storage.snapshots import pack_columns, unpack_columns
 from storage.store import Store
 from storage.verdicts import Submission
 
@@ -101,8 +108,24 @@ class Work:
             return
 
 
+@pytest.fixture
+def small_snapshots(monkeypatch) -> None:
+    """Let every study count as large, and its snapshot as too old after three verdicts."""
+    monkeypatch.setattr(kept_columns, "LARGE", 1)
+    monkeypatch.setattr(kept_columns, "MOST_TOUCHED", 3)
+
+
+def read_all(database: str) -> Columns:
+    """Read a study of which nothing is known."""
+    store = Store.open(database)
+    with store.reading() as connection:
+        found = columns.read_columns(connection, studies.get_study(connection, "s"), None)
+    store.close()
+    return found
+
+
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_kept_is_what_a_fresh_reading_gives(seed: int, tmp_path: Path) -> None:
+def test_what_is_kept_is_what_a_fresh_reading_gives(seed: int, tmp_path: Path, small_snapshots) -> None:
     random, database = Random(seed), f"sqlite:///{tmp_path}/accord.db"
     store = Store.open(database)
     work = Work(store, random)
@@ -115,8 +138,93 @@ def test_what_is_kept_is_what_a_fresh_reading_gives(seed: int, tmp_path: Path) -
             fresh = Store.open(database)
             for filters in CHOSEN:
                 assert same(store.ratings("s", filters), fresh.ratings("s", filters))
+            assert same(fresh._columns.known[1], read_all(database))
             fresh.close()
     store.close()
+
+
+@pytest.fixture
+def judged(store, make_study, small_snapshots) -> Store:
+    """A study of three verdicts with a snapshot."""
+    make_study(3)
+    for _ in range(3):
+        store.save_verdict(store.claim_next("s", "ana").token, Submission("tie"))
+    store.ratings("s")
+    return store
+
+
+def test_a_new_start_reads_only_what_the_snapshot_lacks(judged, database, monkeypatch) -> None:
+    judged.save_verdict(judged.claim_next("s", "ben").token, Submission("A"))
+    asked = []
+    packed = columns._packed
+    monkeypatch.setattr(columns, "_packed", lambda *words: asked.append(words[2:]) or packed(*words))
+    started = Store.open(database)
+    assert started.ratings("s").item.size == 4
+    started.close()
+    assert [len(touched) for (touched,) in asked] == [1]
+
+
+def test_a_large_import_leaves_a_snapshot_for_whoever_asks_first(
+    sqlite, tmp_path, small_snapshots, monkeypatch
+) -> None:
+    monkeypatch.setattr(importing, "MADE_READY", 3)
+    given = [{"rater": f"r{n}", "kind": "human", "label": "A"} for n in range(3)]
+    path = tmp_path / "items.jsonl"
+    path.write_text(
+        json.dumps({"id": "q", "instruction": "Q", "response_a": "a", "response_b": "b", "verdicts": given})
+    )
+    protocol = load_protocol(Path(__file__).parents[1] / "judge/protocols/preference-3way.md")
+    importing.import_files(sqlite, importing.ImportRequest([str(path)], "s", protocol), lambda _: None)
+    with sqlite.reading() as connection:
+        assert connection.execute(select(snapshots.c.verdicts)).scalars().all() == [3]
+
+
+@pytest.mark.parametrize("change", ["UPDATE verdict SET label = 'A' WHERE id = 3", "DELETE FROM verdict WHERE id = 3"])
+def test_a_verdict_that_somebody_changed_by_hand_is_read_as_it_is(judged, database, change) -> None:
+    with judged.writing() as connection:
+        connection.execute(text(change))
+        assert not connection.execute(select(snapshots)).all()
+    started = Store.open(database)
+    with started.reading() as connection:
+        found = started._columns.read(connection, studies.get_study(connection, "s"))
+    assert same(found, read_all(database))
+    assert found.rows.number.size == (3 if "UPDATE" in change else 2)
+    started.close()
+
+
+def test_a_snapshot_in_another_form_is_not_read(judged, database) -> None:
+    with judged.writing() as connection:
+        connection.execute(snapshots.update().values(form=0, body=b"of another program"))
+    started = Store.open(database)
+    assert started.ratings("s").item.size == 3
+    started.close()
+
+
+def test_numbers_are_read_from_a_database_that_takes_no_snapshot(judged, monkeypatch) -> None:
+    def refuse(*_: object) -> None:
+        raise StorageError("the disk under the database is full")
+
+    judged._columns.known.clear()
+    with judged.writing() as connection:
+        connection.execute(snapshots.delete())
+    monkeypatch.setattr(kept_columns, "write_snapshot", refuse)
+    assert judged.ratings("s").item.size == 3
+    assert judged.ratings("s").item.size == 3
+
+
+NUMBERS = st.lists(st.one_of(st.none(), st.floats(0, 1e12), st.integers(0, 10**6).map(float)), max_size=5)
+
+
+@given(NUMBERS, st.lists(st.tuples(st.text(max_size=3), st.text(max_size=3)), max_size=5), st.integers(0, 2**40))
+def test_columns_come_back_as_they_were_packed(seconds, names, first) -> None:
+    """To the last digit, and whatever is written in a name."""
+    count, many = len(seconds), len(names)
+    small, flags, whole = np.arange(count, dtype=np.int8), np.zeros(count, dtype=np.bool_), np.arange(count) + first
+    times = np.array(seconds, dtype=np.float64)
+    rows = Rows(whole, whole, whole, small, small, small, flags, flags, flags, times, times)
+    listed = [(at, one, two, one, None, json.dumps([one, two]), at, None) for at, (one, two) in enumerate(names)]
+    made = Columns(np.arange(many) + first, make_facts(listed), rows)
+    assert same(unpack_columns(pack_columns(made)), made)
 
 
 def _add_verdicts(store: Store, numbers: list[int]) -> None:
@@ -135,8 +243,10 @@ def test_a_verdict_that_becomes_visible_late_is_not_missed(store, make_study) ->
         connection.execute(items.update().values(id=1))
     _add_verdicts(store, [1, 3])
     assert store.ratings("s").item.size == 2
+    mark = store.mark_verdicts("s")
     _add_verdicts(store, [2])
     assert store.ratings("s").item.size == 3
+    assert store.mark_verdicts("s") != mark
 
 
 def test_only_items_with_a_new_verdict_are_read_again(store, make_study, monkeypatch) -> None:
@@ -161,7 +271,7 @@ def test_only_items_with_a_new_verdict_are_read_again(store, make_study, monkeyp
 
 
 def test_studies_asked_for_long_ago_are_let_go(store) -> None:
-    for n in range(columns.MOST_KEPT + 2):
+    for n in range(kept_columns.MOST_KEPT + 2):
         store.create_study(Study(f"s{n}", PREFERENCE))
         store.ratings(f"s{n}")
-    assert len(store._columns.known) == columns.MOST_KEPT
+    assert len(store._columns.known) == kept_columns.MOST_KEPT

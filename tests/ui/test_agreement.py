@@ -12,6 +12,7 @@ from exchange.importing import ImportRequest, import_files
 from exchange.panel import Options
 from judge.domain import InputError, Study
 from judge.protocol import find_protocol
+from storage.answers import MOST_KEPT
 from storage.ratings import Filters
 from ui.agreement import FILES, Agreement
 from ui.agreement_rules import read_rules, read_words
@@ -286,6 +287,74 @@ def test_what_took_long_is_given_as_it_was_until_it_has_been_made_anew(page, put
     assert newer != first
     assert "data-renew" not in newer
     assert "problem" in page.renew("?study=none")
+
+
+@pytest.fixture
+def long_ago(page, monkeypatch):
+    """A page whose answers took long, shown before the server was stopped."""
+    monkeypatch.setattr("ui.kept_answers.LONG", 0.0)
+    return {view: page.show(at(f"study=s&{QUICK}&view={view}")) for view in ("", "disagreements")}
+
+
+@pytest.mark.parametrize("view", ["", "disagreements"])
+def test_a_server_that_was_just_started_shows_what_took_long_as_it_was(page, put, long_ago, monkeypatch, view):
+    search = f"study=s&{QUICK}&view={view}"
+    with monkeypatch.context() as changed:
+        for name in ("agree", "list_disagreements"):
+            changed.setattr(f"ui.agreement.{name}", lambda *_: pytest.fail("computed again"))
+        assert Agreement(page.store).show(at(search)) == long_ago[view]
+        put([item(90, usual(90))])
+        assert "data-renew" in Agreement(page.store).show(at(search))
+    started = Agreement(page.store)
+    started.renew(f"?{search}")
+    assert "data-renew" not in started.show(at(search))
+
+
+def test_what_one_process_made_anew_another_that_knew_an_older_answer_need_not_make(page, put, long_ago, monkeypatch):
+    put([item(90, usual(90))])
+    Agreement(page.store).renew(f"?study=s&{QUICK}")
+    monkeypatch.setattr("ui.agreement.agree", lambda *_: pytest.fail("computed again"))
+    assert "data-renew" in page.show(at(f"study=s&{QUICK}"))
+    page.renew(f"?study=s&{QUICK}")
+    assert "data-renew" not in page.show(at(f"study=s&{QUICK}"))
+
+
+def test_numbers_of_another_program_or_of_verdicts_since_changed_are_made_anew(page, long_ago, monkeypatch):
+    made = []
+    monkeypatch.setattr("ui.agreement.agree", lambda *words: made.append(words) or agree(*words))
+    monkeypatch.setattr("ui.kept_answers.program_digest", lambda: "another program")
+    Agreement(page.store).show(at(f"study=s&{QUICK}"))
+    assert len(made) == 1
+    monkeypatch.undo()
+    monkeypatch.setattr("ui.agreement.agree", lambda *words: made.append(words) or agree(*words))
+    with page.store.writing() as connection:
+        connection.exec_driver_sql("UPDATE verdict SET label = 'A=B' WHERE id = 1")
+    assert Agreement(page.store).show(at(f"study=s&{QUICK}")) != long_ago[""]
+    assert len(made) == 2
+
+
+def test_no_more_answers_are_stored_than_a_study_may_have(page, monkeypatch):
+    monkeypatch.setattr("ui.kept_answers.LONG", 0.0)
+    for seed in range(MOST_KEPT + 2):
+        page.show(at(f"study=s&resamples=1&seed={seed}"))
+    with page.store.reading() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM answer").scalar() == MOST_KEPT
+    monkeypatch.setattr("ui.agreement.agree", lambda *_: pytest.fail("the newest was not kept"))
+    Agreement(page.store).show(at(f"study=s&resamples=1&seed={MOST_KEPT + 1}"))
+
+
+def test_scores_of_another_study_are_asked_for_again_when_that_has_a_new_verdict(page, put):
+    rubric = {"criteria": "Is it right?", **{f"score{n}_description": f"level {n}" for n in range(1, 6)}}
+
+    def scored(n, score):
+        given = [human("ana", str(score))]
+        texts = {"instruction": f"Question {n}?", "response_a": "x", "rubric": rubric}
+        return [{"id": f"q{n}/{side}", **texts, "cluster": f"q{n}", "verdicts": given} for side in "ab"]
+
+    put(scored(0, 3), "direct", "prometheus-direct-no-reference")
+    first = page.show(at(f"study=s&{QUICK}&scores=direct"))
+    put(scored(1, 4), "direct", "prometheus-direct-no-reference")
+    assert page.show(at(f"study=s&{QUICK}&scores=direct")) != first
 
 
 def test_a_cell_gives_its_items_under_the_rules_of_the_address(page):
