@@ -148,9 +148,7 @@ def bench_page(folder: Path) -> None:
 
     Where the numbers took long, the last ones are shown at once after new verdicts, and the new ones made behind them.
     """
-    print(
-        "| verdicts | ever | other rules after a start | first after a start | ten new verdicts | new numbers | again |"
-    )
+    print("| verdicts | first ever | after a start, other rules | after a start | ten new | new numbers | again |")
     print("|---|---|---|---|---|---|---|")
     for count in PAGE_ITEMS:
         database = f"sqlite:///{folder / f'page{count}.db'}"

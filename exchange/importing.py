@@ -32,7 +32,7 @@ SHOWN_ERRORS = 20
 PREVIEWED_ERRORS = 200
 PREVIEWED_ITEMS = 3
 TOLD_EVERY = 10_000
-MADE_READY = 50_000  # verdicts in one import, after which whoever asks for numbers first would wait for their reading
+MADE_READY = 50_000  # verdicts in one import, after which whoever asks for numbers first would wait for them
 _MISSING = frozenset({".", "-", "na", "n/a", "nan", "null", "none"})  # as other programs write what nobody said
 _SAID_NOTHING = ": leave the cell empty, or the verdict out, where nobody said anything"
 
@@ -148,7 +148,10 @@ def _store(store: Store, request: ImportRequest, check: _Check, spool: IO[bytes]
         added = {"items": check.added.items, "verdicts": check.added.verdicts, "format": check.format}
         store.record_event("import", request.study, **added, by=request.by)
     if check.added.verdicts >= MADE_READY:
-        store.ratings(request.study)
+        from exchange.questions import make_ready  # statistics take longer to load than a small import takes
+
+        tell("making the numbers")
+        make_ready(store, request.study)
 
 
 class _Check:

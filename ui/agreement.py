@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import gradio as gr
 
-from exchange.agreeing import CONSENSUS, agree, list_cell, list_disagreements
+from exchange.agreeing import CONSENSUS, list_cell
 from exchange.grid import as_latex, as_markdown
+from exchange.kept_answers import KeptAnswers
 from exchange.looks import Looks
 from exchange.panel import Options
+from exchange.questions import ask_differences, ask_numbers
 from exchange.report import write_report
 from exchange.tables import list_tables
 from judge.domain import AccordError, InputError
@@ -25,7 +26,6 @@ from ui.agreement_views import show_cell_items, show_sentence, show_value, show_
 from ui.disagreements import PAGE, show_choice, show_counts, show_disagreement, show_pager
 from ui.display import escape
 from ui.downloads import file_name
-from ui.kept_answers import KeptAnswers, Question
 from ui.notices import offer_studies, show_failure, show_hint
 from ui.page import FOLDER, on_load, open_door, signed_in
 from ui.sheet import CAUSES
@@ -69,7 +69,7 @@ class Agreement:
     def agreement(self, study: str, request: gr.Request) -> dict:  # type: ignore[type-arg]
         """Give the whole JSON of a study's agreement under the usual rules, as `agreement --json` prints it."""
         try:
-            answer = dict(self.kept.answer(self._numbers(study, Options())).answer)
+            answer = dict(self.kept.answer(ask_numbers(self.store, study, Options())).answer)
         except AccordError as error:
             raise gr.Error(str(error), print_exception=False) from error
         self._took(study, "json, by a program", request)
@@ -94,7 +94,7 @@ class Agreement:
 
     def show_numbers(self, study: str, words: Words, by: str = "") -> str:
         """Return the sentence, then everything else, and write down who saw it."""
-        known = self.kept.answer_at_once(self._numbers(study, read_rules(words)))
+        known = self.kept.answer_at_once(ask_numbers(self.store, study, read_rules(words)))
         self.looks.note("agreement_seen", study, by)
         rules = show_rules(words, self.store.choices(study))
         return (
@@ -110,7 +110,7 @@ class Agreement:
             return show_views(study, "disagreements", self.store.clock(), holds=True) + show_hint(
                 "No judge has given a verdict yet."
             )
-        known = self.kept.answer_at_once(self._differences(study, rules, judge))
+        known = self.kept.answer_at_once(ask_differences(self.store, study, rules, judge))
         self.looks.note("disagreements_seen", study, by, judge=judge)
         text = only(words, "start")
         start = int(text) if text.isdecimal() and int(text) < len(known.answer) else 0
@@ -135,9 +135,9 @@ class Agreement:
             study, rules = only(words, "study"), read_rules(words)
             if only(words, "view") == "disagreements":
                 judge = only(words, "judge") or next(iter(self.store.choices(study).judges), "")
-                self.kept.answer(self._differences(study, rules, judge))
+                self.kept.answer(ask_differences(self.store, study, rules, judge))
             else:
-                self.kept.answer(self._numbers(study, rules))
+                self.kept.answer(ask_numbers(self.store, study, rules))
             return {"ready": True}
 
         return _told(work)
@@ -151,7 +151,7 @@ class Agreement:
         def work() -> dict[str, Any]:
             words = read_words(search)
             study, rules = only(words, "study"), read_rules(words)
-            labels = self.kept.answer_at_once(self._numbers(study, rules)).answer["scale"]
+            labels = self.kept.answer_at_once(ask_numbers(self.store, study, rules)).answer["scale"]
             if not (0 <= row < len(labels) and 0 <= column < len(labels)):
                 raise InputError("there is no such cell")
             found = list_cell(self.store, study, rules, (CONSENSUS, judge), (row, column))
@@ -184,7 +184,7 @@ class Agreement:
             words = read_words(search)
             if kind not in FILES:
                 raise InputError(f"{kind!r} is not one of: {', '.join(FILES)}")
-            value = self.kept.answer(self._numbers(only(words, "study"), read_rules(words))).answer
+            value = self.kept.answer(ask_numbers(self.store, only(words, "study"), read_rules(words))).answer
             text = FILES[kind](value)
             self._took(value["study"], kind, request)
             return {"name": f"{file_name(value['study'])}-agreement.{kind}", "text": text}
@@ -193,24 +193,6 @@ class Agreement:
 
     def _took(self, study: str, kind: str, request: gr.Request) -> None:
         self.store.record_event("export", study, format=f"agreement ({kind})", by=signed_in(request))
-
-    def _numbers(self, study: str, rules: Options) -> Question:
-        return self._question(("numbers", study, rules), lambda: agree(self.store, study, rules))
-
-    def _differences(self, study: str, rules: Options, judge: str) -> Question:
-        make = partial(list_disagreements, self.store, study, rules, judge)
-        return self._question(("differences", study, rules, judge), make)
-
-    def _question(self, asked: tuple[Any, ...], make: Callable[[], Any]) -> Question:
-        """Return a question about a study: while no verdict and no item is added, no answer changes."""
-        name, rules = asked[1], asked[2]
-        # What was tried on the test part is counted over all studies, and scores may be those of another one.
-        alone = rules.filters.part == "all" and rules.scores is None
-
-        def state() -> str:
-            return f"{self.store.study(name).items} {self.store.mark_verdicts(name if alone else None)}"
-
-        return Question(name, asked, state, make)
 
 
 def _write_tables(write: Callable[[Any], str]) -> Callable[[dict[str, Any]], str]:

@@ -268,7 +268,7 @@ def test_the_printed_report_is_dark_on_white_and_no_wider_than_its_paper(open_pa
 
 
 def test_new_numbers_of_a_large_study_are_made_behind_those_shown_and_never_jump(open_page, served, monkeypatch):
-    monkeypatch.setattr("ui.kept_answers.LONG", 0.0)
+    monkeypatch.setattr("exchange.kept_answers.LONG", 0.0)
     fill(served.store, "growing")
     page = open_agreement(open_page, "growing")
     sentence = page.locator(".sentence").inner_text()

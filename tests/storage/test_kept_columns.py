@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import insert, select, text
 
-from exchange import importing
 from judge.domain import AccordError, GivenVerdict, Item, NothingToDo, StorageError, Study, Turn
 from judge.protocol import load_protocol
 from storage import columns, kept_columns, studies
@@ -162,21 +161,6 @@ def test_a_new_start_reads_only_what_the_snapshot_lacks(judged, database, monkey
     assert started.ratings("s").item.size == 4
     started.close()
     assert [len(touched) for (touched,) in asked] == [1]
-
-
-def test_a_large_import_leaves_a_snapshot_for_whoever_asks_first(
-    sqlite, tmp_path, small_snapshots, monkeypatch
-) -> None:
-    monkeypatch.setattr(importing, "MADE_READY", 3)
-    given = [{"rater": f"r{n}", "kind": "human", "label": "A"} for n in range(3)]
-    path = tmp_path / "items.jsonl"
-    path.write_text(
-        json.dumps({"id": "q", "instruction": "Q", "response_a": "a", "response_b": "b", "verdicts": given})
-    )
-    protocol = load_protocol(Path(__file__).parents[1] / "judge/protocols/preference-3way.md")
-    importing.import_files(sqlite, importing.ImportRequest([str(path)], "s", protocol), lambda _: None)
-    with sqlite.reading() as connection:
-        assert connection.execute(select(snapshots.c.verdicts)).scalars().all() == [3]
 
 
 @pytest.mark.parametrize("change", ["UPDATE verdict SET label = 'A' WHERE id = 3", "DELETE FROM verdict WHERE id = 3"])

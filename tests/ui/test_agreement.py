@@ -258,7 +258,7 @@ def test_two_judges_are_told_apart_in_words(put):
 
 def test_a_page_asked_for_again_is_not_computed_again_until_a_verdict_is_added(page, put, monkeypatch):
     first = page.show(at(f"study=s&{QUICK}"))
-    monkeypatch.setattr("ui.agreement.agree", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr("exchange.questions.agree", lambda *_: pytest.fail("computed again"))
     assert page.show(at(f"study=s&{QUICK}")) == first
     monkeypatch.undo()
     put([item(90, usual(90))])
@@ -266,7 +266,7 @@ def test_a_page_asked_for_again_is_not_computed_again_until_a_verdict_is_added(p
 
 
 def test_what_is_asked_for_again_and_again_stays_while_others_are_asked_for_once(page, monkeypatch):
-    monkeypatch.setattr("ui.kept_answers.MOST_KEPT", 2)
+    monkeypatch.setattr("exchange.kept_answers.MOST_KEPT", 2)
     first = page.show(at(f"study=s&{QUICK}"))
     for seed in (1, 2):
         page.show(at(f"study=s&{QUICK}&seed={seed}"))
@@ -275,7 +275,7 @@ def test_what_is_asked_for_again_and_again_stays_while_others_are_asked_for_once
 
 @pytest.mark.parametrize("view", ["", "&view=disagreements"])
 def test_what_took_long_is_given_as_it_was_until_it_has_been_made_anew(page, put, monkeypatch, view):
-    monkeypatch.setattr("ui.kept_answers.LONG", 0.0)
+    monkeypatch.setattr("exchange.kept_answers.LONG", 0.0)
     search = f"study=s&{QUICK}{view}"
     first = page.show(at(search))
     put([item(90, usual(90))])
@@ -292,7 +292,7 @@ def test_what_took_long_is_given_as_it_was_until_it_has_been_made_anew(page, put
 @pytest.fixture
 def long_ago(page, monkeypatch):
     """A page whose answers took long, shown before the server was stopped."""
-    monkeypatch.setattr("ui.kept_answers.LONG", 0.0)
+    monkeypatch.setattr("exchange.kept_answers.LONG", 0.0)
     return {view: page.show(at(f"study=s&{QUICK}&view={view}")) for view in ("", "disagreements")}
 
 
@@ -301,7 +301,7 @@ def test_a_server_that_was_just_started_shows_what_took_long_as_it_was(page, put
     search = f"study=s&{QUICK}&view={view}"
     with monkeypatch.context() as changed:
         for name in ("agree", "list_disagreements"):
-            changed.setattr(f"ui.agreement.{name}", lambda *_: pytest.fail("computed again"))
+            changed.setattr(f"exchange.questions.{name}", lambda *_: pytest.fail("computed again"))
         assert Agreement(page.store).show(at(search)) == long_ago[view]
         put([item(90, usual(90))])
         assert "data-renew" in Agreement(page.store).show(at(search))
@@ -313,7 +313,7 @@ def test_a_server_that_was_just_started_shows_what_took_long_as_it_was(page, put
 def test_what_one_process_made_anew_another_that_knew_an_older_answer_need_not_make(page, put, long_ago, monkeypatch):
     put([item(90, usual(90))])
     Agreement(page.store).renew(f"?study=s&{QUICK}")
-    monkeypatch.setattr("ui.agreement.agree", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr("exchange.questions.agree", lambda *_: pytest.fail("computed again"))
     assert "data-renew" in page.show(at(f"study=s&{QUICK}"))
     page.renew(f"?study=s&{QUICK}")
     assert "data-renew" not in page.show(at(f"study=s&{QUICK}"))
@@ -321,25 +321,33 @@ def test_what_one_process_made_anew_another_that_knew_an_older_answer_need_not_m
 
 def test_numbers_of_another_program_or_of_verdicts_since_changed_are_made_anew(page, long_ago, monkeypatch):
     made = []
-    monkeypatch.setattr("ui.agreement.agree", lambda *words: made.append(words) or agree(*words))
-    monkeypatch.setattr("ui.kept_answers.program_digest", lambda: "another program")
+    monkeypatch.setattr("exchange.questions.agree", lambda *words: made.append(words) or agree(*words))
+    monkeypatch.setattr("exchange.kept_answers.program_digest", lambda: "another program")
     Agreement(page.store).show(at(f"study=s&{QUICK}"))
     assert len(made) == 1
     monkeypatch.undo()
-    monkeypatch.setattr("ui.agreement.agree", lambda *words: made.append(words) or agree(*words))
+    monkeypatch.setattr("exchange.questions.agree", lambda *words: made.append(words) or agree(*words))
     with page.store.writing() as connection:
         connection.exec_driver_sql("UPDATE verdict SET label = 'A=B' WHERE id = 1")
     assert Agreement(page.store).show(at(f"study=s&{QUICK}")) != long_ago[""]
     assert len(made) == 2
 
 
+def test_a_large_import_leaves_the_usual_numbers_for_whoever_opens_the_page_first(put, monkeypatch):
+    monkeypatch.setattr("exchange.kept_answers.LONG", 0.0)
+    monkeypatch.setattr("exchange.importing.MADE_READY", 96)
+    page = put([item(n, usual(n)) for n in range(24)])
+    monkeypatch.setattr("exchange.questions.agree", lambda *_: pytest.fail("computed again"))
+    assert "24 items" in page.show(at("study=s"))
+
+
 def test_no_more_answers_are_stored_than_a_study_may_have(page, monkeypatch):
-    monkeypatch.setattr("ui.kept_answers.LONG", 0.0)
+    monkeypatch.setattr("exchange.kept_answers.LONG", 0.0)
     for seed in range(MOST_KEPT + 2):
         page.show(at(f"study=s&resamples=1&seed={seed}"))
     with page.store.reading() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM answer").scalar() == MOST_KEPT
-    monkeypatch.setattr("ui.agreement.agree", lambda *_: pytest.fail("the newest was not kept"))
+    monkeypatch.setattr("exchange.questions.agree", lambda *_: pytest.fail("the newest was not kept"))
     Agreement(page.store).show(at(f"study=s&resamples=1&seed={MOST_KEPT + 1}"))
 
 
