@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import BindParameter, Connection, bindparam, exists, func, insert, select, union
+from sqlalchemy import BindParameter, Connection, bindparam, func, insert, select, union
 
 from judge.domain import StudyError
 from storage.desk import Remark
@@ -16,7 +16,10 @@ from storage.reads import current_verdicts
 from storage.schema import calls, facts, items, raters, remarks, verdicts
 
 _STUDY: BindParameter[int] = bindparam("study")
-_COUNTED_ANYWHERE = select(func.max(verdicts.c.id), func.count())
+_LATE = 50_000  # no transaction stays open while so many verdicts are stored by others
+_COUNTED_ANYWHERE = select(func.max(verdicts.c.id), func.count()).where(
+    verdicts.c.id > select(func.max(verdicts.c.id) - _LATE).scalar_subquery()
+)
 _COUNTED = _COUNTED_ANYWHERE.where(verdicts.c.study_id == _STUDY)
 # SQLite finds the last verdict of each rater at the end of a stretch of the index; of a study it would read them all.
 _NEWEST_OF_EACH = (
@@ -31,9 +34,9 @@ _TAGS = select(facts.c.tags).where(facts.c.study_id == _STUDY).distinct()
 _MODELS = union(
     *(select(side).where(facts.c.study_id == _STUDY, side.is_not(None)) for side in (facts.c.model_a, facts.c.model_b))
 )
-_RATERS = select(raters.c.kind, raters.c.name).where(
-    exists().where(verdicts.c.study_id == _STUDY, verdicts.c.rater_id == raters.c.id)
-)
+# One look into the index for each rater; PostgreSQL would take EXISTS for a reason to read every verdict.
+_ANY_OF_EACH = select(verdicts.c.id).where(verdicts.c.study_id == _STUDY, verdicts.c.rater_id == raters.c.id).limit(1)
+_RATERS = select(raters.c.kind, raters.c.name).where(_ANY_OF_EACH.correlate(raters).scalar_subquery().is_not(None))
 _ITEM = select(items.c.id).where(items.c.study_id == _STUDY, items.c.name == bindparam("item"))
 _SURE = (
     current_verdicts()
@@ -97,7 +100,8 @@ class Cause:
 def mark_verdicts(connection: Connection, study_id: int | None) -> str:
     """Return a mark, of a study's verdicts or of all: while it stays, there is no verdict that was not there before.
 
-    PostgreSQL gives out numbers before it commits, so that the newest may be seen before an older one.
+    PostgreSQL gives out numbers before it commits, so that the newest may be seen before an older one: there the last
+    ones are counted too.
     """
     sqlite = connection.dialect.name == "sqlite"
     everywhere, inside = (_NEWEST_ANYWHERE, _NEWEST_IN_SQLITE) if sqlite else (_COUNTED_ANYWHERE, _COUNTED)
