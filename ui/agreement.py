@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 
 from exchange.agreeing import CONSENSUS, agree, list_cell, list_disagreements
-from exchange.grid import as_latex, as_markdown
+from exchange.grid import all_as_latex, all_as_markdown
 from exchange.looks import Looks
 from exchange.panel import Options
 from exchange.report import write_report
@@ -212,15 +212,11 @@ class Agreement:
         return Question(asked, state, make)
 
 
-def _write_tables(write: Callable[[Any], str]) -> Callable[[dict[str, Any]], str]:
-    return lambda value: "\n".join(f"{table.title}\n\n{write(table)}" for table in list_tables(value))
-
-
 FILES: dict[str, Callable[[dict[str, Any]], str]] = {
     "html": write_report,
     "json": lambda value: json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
-    "md": _write_tables(as_markdown),
-    "tex": _write_tables(as_latex),
+    "md": lambda value: all_as_markdown(list_tables(value)),
+    "tex": lambda value: all_as_latex(list_tables(value)),
 }
 
 
