@@ -8,7 +8,8 @@ from typing import Any
 
 from exchange.charts import strength_chart
 from exchange.figures import write_ranks
-from exchange.model_tables import length_rule, list_curves, rule_in_force, source_of, tabulate_terms
+from exchange.glossary import MEANINGS
+from exchange.model_tables import length_rule, list_curves, rule_in_force, source_of, tabulate_models, tabulate_terms
 from ui.agreement_parts import (
     cell,
     count_cell,
@@ -35,7 +36,14 @@ def list_model_cards(value: Value) -> Iterator[str]:
         yield _terms(value)
         yield from _rules(value)
         yield from _baselines(value)
+    elif value["models"]:
+        yield _means(value)
     yield from _tasks(value)
+
+
+def _means(value: Value) -> str:
+    meant = f"The mean of the scores that {source_of(value)} gave the responses of each model."
+    return show_card("models", "Models (mean score)", meant, show_texts("models", tabulate_models(value)))
 
 
 def _models(value: Value) -> str:
@@ -45,6 +53,7 @@ def _models(value: Value) -> str:
         ("n", ""),
         ("WB-Reward", "Mean reward: 1 a strong win, 0.5 a slight one, 0 a tie, and negative for losses"),
         ("win rate", "A tie is half a win"),
+        ("at equal length", MEANINGS["win rate at equal length"]),
         ("strength", "Bradley–Terry: the log odds of winning against the mean model"),
         ("rank", "Interval of ranks"),
     ]
@@ -52,7 +61,7 @@ def _models(value: Value) -> str:
         cell(f"<bdi>{escape(model['name'])}</bdi>")
         + count_cell(model["n"])
         + estimate_cell(model["wb_reward"])
-        + estimate_cell(model["win_rate"], percent=True)
+        + "".join(estimate_cell(model[key], percent=True) for key in ("win_rate", "length_controlled_win_rate"))
         + estimate_cell(model["bradley_terry"])
         + _rank(model["bradley_terry"])
         for model in value["models"]

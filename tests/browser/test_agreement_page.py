@@ -122,7 +122,7 @@ def test_filters_change_the_numbers_to_those_of_the_command(open_page, served, s
     with pytest.raises(SystemExit):
         app.main([*words, "--tag", "t1", "--annotator", "ana", "--annotator", "ben", "--json"])
     printed = json.loads(capfdbinary.readouterr().out)
-    shown = page.locator("#agreement table").filter(has_text="Ceiling").locator("tbody tr").first.locator("td")
+    shown = page.locator("#agreement table").filter(has_text="Ceiling").locator("tbody tr").first.locator("th, td")
     kappa = printed["judges"][0]["vs_consensus"]["kappa"]["value"]
     assert float(shown.nth(3).get_attribute("data-value")) == kappa
     page.get_by_text("Filters and rules").click()
@@ -160,7 +160,7 @@ def test_charts_and_files_can_be_taken_away(open_page, study):
 
 def test_judges_are_sorted_compared_and_picked(open_page, served, study):
     page = open_agreement(open_page, study)
-    names = page.locator("#agreement table").filter(has_text="Ceiling").locator("tbody td:first-child")
+    names = page.locator("#agreement table").filter(has_text="Ceiling").locator("tbody th")
     expect(names).to_have_text(["◆ gpt-x", "◆ llama-y"])
     page.get_by_role("button", name="Judge", exact=True).click()
     page.get_by_role("button", name="Judge", exact=True).click()
