@@ -92,11 +92,11 @@ def interval_chart(
     described = []
     for at, (row, line) in enumerate(zip(rows, lines, strict=True)):
         why = row.estimate.get("why") or ""
-        described.append(f"{row.name}: {line.number}{f' ({why})' if row.estimate['value'] is None else ''}")
-        tip = escape(f"{row.name}: {line.number}{f' ({why})' if why else ''}, n = {row.estimate.get('n', 0):,}")
+        said = [f"{row.name}: {line.number}{f' ({why})' if why else ''}", row.note, f"n = {row.estimate.get('n', 0):,}"]
+        described.append(", ".join(filter(None, said)))
         y = TOP + frame.row * (at + 0.5)
         parts.append(_reference(reference if row.reference is None else row.reference, y, place, frame))
-        parts.append(f"<g><title>{tip}</title>{_row(row, line, (y, place), frame)}</g>")
+        parts.append(f"<g><title>{escape(described[-1])}</title>{_row(row, line, (y, place), frame)}</g>")
     return draw_chart(title, "; ".join(described), height, "".join(parts), frame.width)
 
 
@@ -240,7 +240,9 @@ def strength_chart(models: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> 
     """Return Bradley-Terry strengths, strongest first, with their intervals of ranks."""
     known = [(model, write_ranks(model["bradley_terry"].get("rank"))) for model in sorted(models, key=_strongest_first)]
     rows = [Row(model["name"], "none", model["bradley_terry"], f"rank {rank}" if rank else "") for model, rank in known]
-    return interval_chart("Bradley–Terry strengths", rows, reference=0.0, frame=frame)
+    source = models[0]["source"]
+    by = f"{_MARKS['human']}people" if source == "humans" else f"{_MARKS['judge']}{source}"
+    return interval_chart(f"Bradley–Terry strengths by {by}", rows, reference=0.0, frame=frame)
 
 
 def _strongest_first(model: Mapping[str, Any]) -> tuple[bool, float]:

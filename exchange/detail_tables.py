@@ -55,7 +55,7 @@ def tabulate_left_out(value: dict[str, Any]) -> Table:
         if not any(left[reason] for reason in SILENT):
             continue
         unknown = Told("–", left["bounds_why"] or "undefined")
-        ends = [unknown, unknown] if left["bounds"] is None else [write_percent(end) for end in left["bounds"]]
+        ends = [unknown, unknown] if left["bounds"] is None else [_share(end) for end in left["bounds"]]
         counts = [write_count(left[reason]) for reason in (*SILENT, "items")]
         rows.append([f"◆ {judge['name']}", *counts, *ends])
     head = ["judge", *SILENT.values(), "items without a label", "agreement if none agreed", "agreement if all agreed"]
@@ -70,10 +70,23 @@ def tabulate_labels(value: dict[str, Any]) -> Table:
         counts = rater["labels"]
         total = sum(counts)
         if total:
-            shares = (f"{write_count(counts[at])} ({write_percent(counts[at] / total)})" for at in order)
+            shares = (_counted(counts[at], total) for at in order)
             mark = "●" if rater["kind"] == "human" else "◆"
             rows.append([f"{mark} {rater['name']}", write_count(total), *shares])
     return Table("Labels given", ["rater", "n", *(labels[at] for at in order)], rows)
+
+
+def _counted(count: int, total: int) -> Told:
+    return Told(f"{write_count(count)} ({write_percent(count / total)})", estimate=_exactly(count))
+
+
+def _share(value: float) -> Told:
+    return told(_exactly(value), percent=True)
+
+
+def _exactly(value: float) -> dict[str, Any]:
+    """Return a number that has no interval as an estimate, which a CSV file has with all its digits."""
+    return {"value": value, "low": None, "high": None}
 
 
 def tabulate_otherwise(value: dict[str, Any]) -> Table:
@@ -171,7 +184,9 @@ def tabulate_orders(value: dict[str, Any]) -> Table:
 
 def chance(p: float | None, why: str) -> Told:
     """Return a p-value for reading."""
-    return Told("–", why) if p is None else Told("< 0.001" if p < 0.001 else f"{p:.3f}")
+    if p is None:
+        return Told("–", why)
+    return Told("< 0.001" if p < 0.001 else f"{p:.3f}", estimate=_exactly(p))
 
 
 def tabulate_scores(value: dict[str, Any]) -> Table:
@@ -222,15 +237,13 @@ def tabulate_replaced(value: dict[str, Any]) -> Table:
         test, name = judge["alt_test"], f"◆ {judge['name']}"
         for one in test["annotators"]:
             unknown = Told("–", one["why"] or "undefined")
-            shares = (
-                unknown if one[key] is None else write_percent(one[key])
-                for key in ("judge_advantage", "human_advantage")
-            )
+            found = (one["judge_advantage"], one["human_advantage"])
+            shares = (unknown if share is None else _share(share) for share in found)
             may = unknown if one["p"] is None else "yes" if one["rejected"] else "no"
             rows.append([name, f"● {one['name']}", write_count(one["n"]), *shares, chance(one["p"], unknown.why), may])
         if test["advantage_probability"] is not None:
             passes = f"ω {test['winning_rate']:.2f}"
-            rows.append([name, "mean (ρ)", "", write_percent(test["advantage_probability"]), "", "", passes])
+            rows.append([name, "mean (ρ)", "", _share(test["advantage_probability"]), "", "", passes])
     head = ["judge", "person", "n", "judge as close", "person as close", "p", "may be replaced"]
     return Table("Alternative annotator test, person by person", head, rows)
 

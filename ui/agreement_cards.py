@@ -38,6 +38,7 @@ from ui.agreement_parts import (
 from ui.agreement_people import list_people_cards
 from ui.agreement_rules import CHOICES
 from ui.display import escape
+from ui.downloads import file_name
 from ui.notices import count, show_hint
 
 Value = dict[str, Any]
@@ -84,7 +85,7 @@ def _each_judge(value: Value, at: int, own: Own) -> str:
     parts = []
     for place, judge in enumerate(value["judges"]):
         of = f' data-of="{place}"{"" if place == at else " hidden"}'
-        parts.append(own.show(value, judge, of, f"{own.name}-{place + 1}"))
+        parts.append(own.show(value, judge, of, f"{own.name}-{file_name(judge['name'])}"))
     return show_card(own.name, own.title, own.meant, "".join(parts))
 
 

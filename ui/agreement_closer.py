@@ -37,7 +37,7 @@ class Closer:
 
 CLOSER = (
     Closer(
-        "ceilings",
+        "other-ceilings",
         "The ceiling, otherwise measured",
         "Judges with people beside people with each other, on the same items, in the statistic above and in others.",
         tabulate_ceilings,

@@ -107,7 +107,7 @@ def show_texts(name: str, table: Table) -> str:
 
 def show_estimates(name: str, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     """Return the numbers behind a chart: each estimate with its ends and how many it is from."""
-    heads = [("", ""), ("value", ""), ("low", "2.5 %"), ("high", "97.5 %"), ("n", "")]
+    heads = [("what", ""), ("value", ""), ("low", "2.5 %"), ("high", "97.5 %"), ("n", "")]
     cells = []
     for title, made in rows:
         why = made.get("why") or "undefined"

@@ -144,7 +144,8 @@ def test_each_judge_is_held_against_people_on_its_own_items(frame):
 def test_strengths_keep_their_ranks_whole(frame):
     strength = {"value": -1.161, "low": -1.582, "high": -0.832, "n": 60}
     models = [
-        {"name": f"model-{n}-chat-large", "bradley_terry": strength | {"rank": [n, n + n % 2]}} for n in range(9, 13)
+        {"name": f"model-{n}-chat-large", "source": "humans", "bradley_terry": strength | {"rank": [n, n + n % 2]}}
+        for n in range(9, 13)
     ]
     shown = " ".join(texts_in(strength_chart(models, frame)))
     for ranks in ("rank 9–10", "rank 10", "rank 11–12", "rank 12"):
@@ -181,6 +182,8 @@ def test_a_chart_says_how_many_its_numbers_are_from(frame):
     none = Row("y", "judge", {"value": None, "low": None, "high": None, "n": 0, "why": "nobody knows"})
     assert "n = 90 to 1,200" in texts_in(interval_chart("t", [*rows(90, 1200, 100), none], frame=frame))
     assert "n = 90" in texts_in(interval_chart("t", rows(90, 90), frame=frame))
+    noted = Row("x", "judge", rows(90)[0].estimate, "gap 0.10")
+    assert ET.fromstring(interval_chart("t", [noted], frame=frame))[1].text == "x: 0.50 [0.40, 0.60], gap 0.10, n = 90"
     assert not [text for text in texts_in(interval_chart("t", [none], frame=frame)) if text.startswith("n =")]
 
 
@@ -189,7 +192,8 @@ def test_what_speaks_of_no_rater_has_no_rater_s_mark():
     judge = {"name": "j", "corrected_win_rate": {**made, "of": "win rate", "human_only": made, "judge_only": made}}
     chart = corrected_chart(judge)
     assert (chart.count("<circle"), chart.count("<path")) == (1, 1)  # people, judge, and neither for what is corrected
-    strengths = strength_chart([{"name": "m", "bradley_terry": {**made, "rank": [1, 1]}}])
+    strengths = strength_chart([{"name": "m", "source": "j", "bradley_terry": {**made, "rank": [1, 1]}}])
+    assert "Bradley–Terry strengths by ◆ j" in texts_in(strengths)
     assert "<circle" not in strengths
     assert "<path" not in strengths
 
