@@ -356,7 +356,7 @@ def _stroke(at: int) -> str:
 def _legend(names: Sequence[str], corner: tuple[float, float], frame: Frame) -> str:
     """Return the names of the judges whose lines are drawn, each behind a piece of its line."""
     (x, y), parts = corner, []
-    for at, name in enumerate(shorten_names(names, 34 if frame.stacked else 22)):
+    for at, name in enumerate(shorten_names(names, 34 if frame.stacked else 20)):
         middle = y + 20 * at
         parts.append(draw_line(x, middle, x + 32, middle, _stroke(at)))
         parts.append(draw_text(x + 40, middle + 5, f"{_MARKS['judge']}{name}"))

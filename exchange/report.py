@@ -47,6 +47,7 @@ dt { font-weight: 700; } dd { margin: 0 0 .5rem; overflow-wrap: anywhere; }
 .words { columns: 18rem; column-gap: 2rem; font-size: .85rem; }
 .words div { break-inside: avoid; }
 figcaption { font-size: .75rem; color: var(--muted); margin-top: .25rem; }
+@media screen and (max-width: 700px) { svg.chart { min-width: 40rem; } }
 @media (max-width: 700px) { th, td { white-space: normal; overflow-wrap: break-word; vertical-align: top; } }
 @media print {
   :root { color-scheme: light; --side-a: #2f6fd6; --side-b: #b35a00; --muted: #444; --line: #bbb; }

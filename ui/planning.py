@@ -85,8 +85,7 @@ class PlanPanel:
         """Return how many items and verdicts it takes."""
         if share is None or width is None or people is None or _out_of_range(share, width, people):
             return show_failure(MISSING)
-        # An agreement of 0 or 100 % would need no item at all: nobody knows it that well beforehand.
-        items = items_for_share(min(max(share / 100, 0.01), 0.99), width / 100)
+        items = items_for_share(_expected(share), width / 100)
         return (
             f'<p role="status"><strong>{count(items, "item")}</strong>, so {count(items * int(people), "verdict")} of '
             "people. Items that belong together (one prompt, several models) count for less: take more of them.</p>"
@@ -98,7 +97,7 @@ class PlanPanel:
         """Return the whole plan: from the verdicts of the study in the address, or else from what is expected."""
         if share is None or width is None or people is None or _out_of_range(share, width, people):
             return show_failure(MISSING)
-        wishes = Wishes(width=width / 100, annotators=max(2, int(people)), judge=share / 100)
+        wishes = Wishes(width / 100, _kappa_of(_expected(share)), annotators=max(2, int(people)), judge=share / 100)
         named = {choice.name: [value] for choice, value in zip(PILOT_RULES, rules, strict=True)}
         try:
             options = read_rules(named)
@@ -123,6 +122,17 @@ def _choose(choice: Choice) -> gr.Dropdown:
 
 def _out_of_range(share: float, width: float, people: float) -> bool:
     return not (0 <= share <= 100 and width > 0 and people >= 1)
+
+
+def _expected(share: float) -> float:
+    """Return an agreement in percent as a share: 0 or 100 % would need no item, and nobody knows it that well."""
+    return min(max(share / 100, 0.01), 0.99)
+
+
+def _kappa_of(share: float) -> float:
+    """Return the kappa of an agreement between two raters who use all labels alike, none that is below chance."""
+    chance = 1 / Wishes().labels
+    return max(0.0, (share - chance) / (1 - chance))
 
 
 def show_plan(value: dict[str, Any]) -> str:

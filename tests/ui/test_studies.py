@@ -346,7 +346,10 @@ def test_the_plan_is_that_of_the_formula(page):
 
 
 def test_the_whole_plan_is_from_the_study_chosen_or_from_what_is_expected(page, sqlite):
-    assert "From what is expected" in page.plan.plan(at(), 70, 5, 3, *RULES)
+    expected = Texts(page.plan.plan(at(), 70, 5, 3, *RULES))
+    assert "From what is expected" in expected.text
+    assert expected.texts[expected.texts.index("agreement (if 70 %)") + 2] == "323"  # as the calculator says
+    assert "From what is expected" in page.plan.plan(at(), 0, 5, 3, *RULES)
     sqlite.create_study(Study("s", WILDBENCH))
     assert "From what is expected" in page.plan.plan(at("s"), 70, 5, 3, *RULES)
     labels = WILDBENCH.scale.labels
