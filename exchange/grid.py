@@ -96,6 +96,8 @@ _LATEX = {
     "●": r"$\bullet$",
     "◆": r"$\blacklozenge$",
     "ω": r"$\omega$",
+    "ρ": r"$\rho$",
+    "ε": r"$\epsilon$",
     "<": "$<$",
     ">": "$>$",
     **{_raised(digit): f"$^{digit}$" for digit in range(10)},

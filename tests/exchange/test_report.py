@@ -238,6 +238,11 @@ def test_titles_and_names_are_text_in_latex_and_markdown():
     assert r"| \_\_init\_\_ \<b> \`x\` \\ \| | 2 |" in markdown
 
 
+def test_latex_has_no_sign_that_a_plain_compiler_does_not_know(value):
+    assert "mean (ρ)" in all_as_markdown(list_tables(value))
+    assert all_as_latex(list_tables(value)).isascii()  # as the names in it are
+
+
 def rows_of(value, title):
     table = next(one for one in list_tables(value) if one.title == title)
     return [dict(zip(table.head, row, strict=True)) for row in table.rows]
