@@ -265,8 +265,13 @@ def tabulate_domains(value: dict[str, Any]) -> Table:
 def tabulate_ranks(value: dict[str, Any]) -> Table:
     """Return how far each judge ranks the models as people do."""
     found = (value["ranking"] or {}).get("agreement", {})
-    rows = [[f"◆ {name}", told(made)] for name, made in found.items()]
-    return Table("Models ranked by judge and by people", ["judge", "Spearman of strengths"], rows)
+    rows = [[f"◆ {name}", _count_ranked(value, name), told(made)] for name, made in found.items()]
+    return Table("Models ranked by judge and by people", ["judge", "models", "Spearman of strengths"], rows)
+
+
+def _count_ranked(value: dict[str, Any], judge: str) -> str:
+    strengths = ((model["bradley_terry"], model["by"][judge]["bradley_terry"]) for model in value["models"])
+    return write_count(sum(people["value"] is not None and own["value"] is not None for people, own in strengths))
 
 
 def tabulate_scales(value: dict[str, Any]) -> Table:

@@ -85,8 +85,11 @@ def list_curves(value: dict[str, Any]) -> list[tuple[str, str, list[dict[str, An
 def _curve(value: dict[str, Any]) -> Table:
     known = list_curves(value)
     rules = [length_rule(point["length_k"]) for point in known[0][2]] if known else []
-    rows = [[f"◆ {judge}", model, *(told(point) for point in curve)] for judge, model, curve in known]
-    return Table("WB-Reward by length rule", ["judge", "model", *rules], rows)
+    rows = [
+        [f"◆ {judge}", model, write_count(curve[0]["n"]), *(told(point) for point in curve)]
+        for judge, model, curve in known
+    ]
+    return Table("WB-Reward by length rule", ["judge", "model", "n", *rules], rows)
 
 
 def _baselines(value: dict[str, Any]) -> Table:

@@ -94,8 +94,8 @@ def _tasks(value: Value) -> Iterator[str]:
     heads = [("model", ""), *((name, "") for name in groups), ("weighted", "Macro average, weighted as WildBench does")]
     rows = [
         cell(f"<bdi>{escape(model['name'])}</bdi>", model["name"])
-        + "".join(estimate_cell(model["tasks"]["groups"][name]) for name in groups)
-        + estimate_cell(model["tasks"]["macro"])
+        + "".join(estimate_cell(model["tasks"]["groups"][name], counted=True) for name in groups)
+        + estimate_cell(model["tasks"]["macro"], counted=True)
         for model in known
     ]
     what = "WB-Reward" if value["kind"] == "pairwise" else "mean score"
@@ -113,10 +113,12 @@ def _rules(value: Value) -> Iterator[str]:
     known = list_curves(value)
     if not known:
         return
-    heads = [("judge", ""), ("model", ""), *((length_rule(point["length_k"]), "") for point in known[0][2])]
+    rules = ((length_rule(point["length_k"]), "") for point in known[0][2])
+    heads = [("judge", ""), ("model", ""), ("n", ""), *rules]
     rows = [
         cell(show_rater("judge", judge), judge)
         + cell(f"<bdi>{escape(model)}</bdi>", model)
+        + count_cell(curve[0]["n"])
         + "".join(estimate_cell(point) for point in curve)
         for judge, model, curve in known
     ]

@@ -56,10 +56,16 @@ def count_cell(number: int) -> str:
     return cell(f"{number:,}", number)
 
 
-def estimate_cell(made: Mapping[str, Any], *, percent: bool = False) -> str:
-    """Return a cell with an estimate, sorted by its value; a CSV file has its ends as well."""
-    # Undefined sorts last, whichever way.
-    return _exact_cell(show_number(made, percent=percent), "" if made["value"] is None else made["value"], made)
+def estimate_cell(made: Mapping[str, Any], *, percent: bool = False, counted: bool = False) -> str:
+    """Return a cell with an estimate, sorted by its value; a CSV file has its ends as well.
+
+    `counted` is for tables whose cells are from different numbers of items.
+    """
+    shown = show_number(made, percent=percent)
+    if made["value"] is None:
+        return _exact_cell(shown, "", made)  # undefined sorts last, whichever way
+    many = f' <span class="meant">(n {made["n"]:,})</span>' if counted else ""
+    return _exact_cell(shown + many, made["value"], made)
 
 
 def _exact_cell(markup: str, value: float | str, made: Mapping[str, Any]) -> str:

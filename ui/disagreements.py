@@ -46,7 +46,7 @@ def show_pager(start: int, shown: int, total: int) -> str:
         f'<nav class="pager" aria-label="Pages of disagreements">'
         f'<button type="button" data-start="{back}"{"" if start else " disabled"}>Back</button>'
         f"<span>{start + 1:,} to {start + shown:,} of {total:,}, the furthest apart first, and of those "
-        "the judge's surest</span>"
+        "the judge's surest, where that is known</span>"
         f'<button type="button" data-start="{on}"{"" if on < total else " disabled"}>Next</button></nav>'
     )
 

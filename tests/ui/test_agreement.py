@@ -232,7 +232,7 @@ def test_a_disagreement_bears_the_raters_marks_and_how_sure_they_were(put):
     head = re.sub(r"<[^>]*>", "", shown[shown.index('<article class="differ"') :].split("</header>")[0])
     assert "● people B++ · ◆ judge A+ · differ by 3" in head
     assert re.findall(r"confidence (\d+)", shown) == ["70", "90"]
-    assert "the furthest apart first, and of those the judge's surest" in shown
+    assert "the furthest apart first, and of those the judge's surest, where that is known" in shown
 
 
 def test_a_cell_of_a_table_holds_its_number_and_the_ends_for_a_csv_file(page):
@@ -298,6 +298,18 @@ def test_every_row_of_a_table_has_a_head_and_a_number_without_interval_says_why(
     assert all(row.startswith('<th scope="row"') for row in rows)
     votes = shown[shown.index('id="card-votes"') :].split("</section>")[0]
     assert re.search(r'>100 %<span class="unseen"> \([^<]+\)</span></span></td>', votes)
+
+
+def test_numbers_of_models_say_from_how_many_they_are(put):
+    tagged = [item(n, usual(n), tags=["Coding & Debugging"], model_a=f"m{n % 3}") for n in range(24)]
+    shown = put(tagged).show(at(f"study=s&{QUICK}"))
+
+    def card(name):
+        return re.sub(r"<[^>]*>", " ", shown[shown.index(f'id="card-{name}"') :].split("</section>")[0])
+
+    assert re.search(r"\] +\(n \d+\)", card("tasks"))
+    assert re.search(r"judge +models +Spearman of strengths +◆ +j +\d ", card("ranks"))
+    assert re.search(r"judge +model +n +K = 0", card("length-rules"))
 
 
 def test_what_a_judge_prefers_beyond_people_stands_in_the_chart_of_length(page):
