@@ -86,12 +86,14 @@ MEANINGS = {
 
 SAID = {
     "gap": MEANINGS["gap"],
-    "quadratic kappa": QUADRATIC,
+    "quadratic kappa": "Agreement beyond what chance would give, a near miss counted for more than a far one; "
+    "1 is perfect, 0 is chance",
     "Cohen's kappa": KAPPA,
     "(kappa": KAPPA,
     "Pearson's r": MEANINGS["Pearson"],
-    "Krippendorff's alpha": MEANINGS["alpha ordinal"],
-    "[": "The 95 % interval: with other items like these and the same raters the number would hardly lie outside it",
+    "Krippendorff's alpha": "Agreement of all people beyond what chance would give; 1 is perfect, 0 is chance",
+    "[": "The 95 % interval: of twenty made so, each from other items like these, nineteen hold the true number for "
+    "these raters",
 }
 
 

@@ -37,5 +37,6 @@ def test_where_all_say_the_same_only_chance_is_unknown(store, tmp_path):
 def test_the_words_of_a_sentence_are_explained():
     told = words_said("j agrees with people less: gap −0.16 [−0.25, −0.08] in quadratic kappa, 193 items.")
     assert list(told) == ["gap", "quadratic kappa", "[…, …]"]
+    assert "1 is perfect, 0 is chance" in told["quadratic kappa"]
     assert list(words_said("j gives the same label (kappa 0.20, 2 annotators)")) == ["kappa"]
     assert words_said("The study has 3 items and no verdict yet.") == {}
