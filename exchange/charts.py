@@ -279,7 +279,7 @@ def confusion_chart(
             tip = f"{names[0]} {name}, {names[1]} {labels[column]}: {count:,} ({write_percent(share)} of the row)"
             described.append(tip)
             parts.append(_cell((left + cell * across, y, cell), (row, column), (count, share), (tip, links)))
-    title = f"{names[0]} (rows) against {names[1]} (columns)"
+    title = f"{names[0]} (rows) against {names[1]} (columns), n = {sum(map(sum, counts)):,}"
     if frame.stacked:
         title = f"{names[0]} ↓ {shorten(names[1], 18)} →"
     whole = draw_chart(title, "; ".join(described), height, "".join(parts), math.ceil(width))

@@ -198,6 +198,11 @@ def test_what_speaks_of_no_rater_has_no_rater_s_mark():
     assert "<path" not in strengths
 
 
+def test_a_matrix_says_how_many_items_are_in_it():
+    chart = confusion_chart(("B", "A"), [[1, 2], [3, 4]], ("● consensus", "◆ j"))
+    assert "● consensus (rows) against ◆ j (columns), n = 10" in texts_in(chart)
+
+
 def test_on_a_phone_a_matrix_still_says_which_way_its_judge_goes():
     title = confusion_chart(("B", "A"), [[1, 2], [3, 4]], ("● consensus", "◆ a-judge-with-a-long-name"), frame=PHONE)
     assert "● consensus ↓ ◆ a-judg…long-name →" in texts_in(title)
