@@ -20,6 +20,7 @@ from exchange.drawing import (
     draw_chart,
     draw_line,
     draw_text,
+    shorten,
     shorten_names,
     width_of,
 )
@@ -28,11 +29,12 @@ from exchange.sentences import NAMES, told
 
 SIDE_A = "var(--side-a,#2f6fd6)"
 SIDE_B = "var(--side-b,#b35a00)"
-TOP, BOTTOM = 6, 34
+TOP, BOTTOM = 6, 42
 AXIS_ROOM = 20  # on either side of an axis: its last number stands half outside
 SQUAT = 0.62  # of a cell's width is its height
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 DASHES = ("none", "6 4", "2 3", "8 3 2 3", "12 4", "1 6")
+STROKES = (2, 4, 1)  # their widths, when there are more judges than dashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +88,15 @@ def interval_chart(
     height = TOP + frame.row * len(rows) + BOTTOM
     lines = _write_lines(rows, frame, percent=percent)
     place = _arrange(lines, ends, frame)
-    parts = [_axis(ends, height, place.x, percent)]
+    parts = [_axis(ends, height, place.x, percent), _counted(rows, height, frame)]
     described = []
     for at, (row, line) in enumerate(zip(rows, lines, strict=True)):
         why = row.estimate.get("why") or ""
-        described.append(f"{row.name}: {line.number}{f' ({why})' if row.estimate['value'] is None else ''}")
-        tip = escape(f"{row.name}: {line.number}{f' ({why})' if why else ''}, n = {row.estimate.get('n', 0):,}")
+        said = [f"{row.name}: {line.number}{f' ({why})' if why else ''}", row.note, f"n = {row.estimate.get('n', 0):,}"]
+        described.append(", ".join(filter(None, said)))
         y = TOP + frame.row * (at + 0.5)
         parts.append(_reference(reference if row.reference is None else row.reference, y, place, frame))
-        parts.append(f"<g><title>{tip}</title>{_row(row, line, (y, place), frame)}</g>")
+        parts.append(f"<g><title>{escape(described[-1])}</title>{_row(row, line, (y, place), frame)}</g>")
     return draw_chart(title, "; ".join(described), height, "".join(parts), frame.width)
 
 
@@ -170,7 +172,20 @@ _MARKS = {"human": "● ", "judge": "◆ ", "none": ""}
 def _point(kind: str, x: float, y: float) -> str:
     if kind == "judge":
         return f'<path d="M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z" style="fill:currentColor"/>'
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" style="fill:currentColor"/>'
+    if kind == "human":
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" style="fill:currentColor"/>'
+    # What speaks of no rater has neither's mark.
+    return draw_line(x, y - 7, x, y + 7, "stroke-width:4")
+
+
+def _counted(rows: Sequence[Row], height: float, frame: Frame) -> str:
+    """Return how many the numbers are from: a chart that was taken away has no numbers behind it."""
+    known = (row.estimate for row in rows if row.estimate["value"] is not None)
+    counts = sorted({int(made["n"]) for made in known if "n" in made})
+    if not counts:
+        return ""
+    most = f" to {counts[-1]:,}" if len(counts) > 1 else ""
+    return draw_text(frame.width, height - 4, f"n = {counts[0]:,}{most}", "end", small=True)
 
 
 def ceiling_chart(judges: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str:
@@ -225,7 +240,9 @@ def strength_chart(models: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> 
     """Return Bradley-Terry strengths, strongest first, with their intervals of ranks."""
     known = [(model, write_ranks(model["bradley_terry"].get("rank"))) for model in sorted(models, key=_strongest_first)]
     rows = [Row(model["name"], "none", model["bradley_terry"], f"rank {rank}" if rank else "") for model, rank in known]
-    return interval_chart("Bradley–Terry strengths", rows, reference=0.0, frame=frame)
+    source = models[0]["source"]
+    by = f"{_MARKS['human']}people" if source == "humans" else f"{_MARKS['judge']}{source}"
+    return interval_chart(f"Bradley–Terry strengths by {by}", rows, reference=0.0, frame=frame)
 
 
 def _strongest_first(model: Mapping[str, Any]) -> tuple[bool, float]:
@@ -262,7 +279,9 @@ def confusion_chart(
             tip = f"{names[0]} {name}, {names[1]} {labels[column]}: {count:,} ({write_percent(share)} of the row)"
             described.append(tip)
             parts.append(_cell((left + cell * across, y, cell), (row, column), (count, share), (tip, links)))
-    title = f"{names[0]} (rows) against {names[1]} (columns)"
+    title = f"{names[0]} (rows) against {names[1]} (columns), n = {sum(map(sum, counts)):,}"
+    if frame.stacked:
+        title = f"{names[0]} ↓ {shorten(names[1], 18)} →"
     whole = draw_chart(title, "; ".join(described), height, "".join(parts), math.ceil(width))
     # An image has nothing inside that could be pressed; a group may.
     return whole.replace('role="img"', 'role="group"', 1) if links else whole
@@ -317,27 +336,29 @@ def curve_chart(judges: Sequence[Mapping[str, Any]], frame: Frame = WIDE) -> str
         described.append(f"{judge['name']}: {told_as}")
         if known:
             way = " ".join(f"{x:.1f},{y:.1f}" for x, y in (point(*one) for one in known))
-            style = f"fill:none;stroke:currentColor;stroke-width:2;stroke-dasharray:{_dash(len(named))}"
+            # Curves often run into each other: where two do, ink is darker and both can be seen.
+            style = f"fill:none;stroke:currentColor;stroke-opacity:.6;{_stroke(len(named))}"
             tip = escape(described[-1])
             parts.append(f'<g><title>{tip}</title><polyline points="{way}" style="{style}"/></g>')
             named.append(judge["name"])
     parts.append(_legend(named, (8, height + 16) if frame.stacked else (right + 20, 24), frame))
     title = "Alternative annotator test: share of people the judge may replace"
     if frame.stacked:
-        title, height = "Share of people the judge may replace", height + 10 + 20 * len(named)
+        title, height = "Share of people it may replace", height + 10 + 20 * len(named)
     return draw_chart(title, "; ".join(described), height, "".join(parts), frame.width)
 
 
-def _dash(at: int) -> str:
-    return DASHES[at % len(DASHES)]
+def _stroke(at: int) -> str:
+    width = STROKES[at // len(DASHES) % len(STROKES)]
+    return f"stroke-width:{width};stroke-dasharray:{DASHES[at % len(DASHES)]}"
 
 
 def _legend(names: Sequence[str], corner: tuple[float, float], frame: Frame) -> str:
     """Return the names of the judges whose lines are drawn, each behind a piece of its line."""
     (x, y), parts = corner, []
-    for at, name in enumerate(shorten_names(names, 34 if frame.stacked else 22)):
+    for at, name in enumerate(shorten_names(names, 34 if frame.stacked else 20)):
         middle = y + 20 * at
-        parts.append(draw_line(x, middle, x + 32, middle, f"stroke-width:2;stroke-dasharray:{_dash(at)}"))
+        parts.append(draw_line(x, middle, x + 32, middle, _stroke(at)))
         parts.append(draw_text(x + 40, middle + 5, f"{_MARKS['judge']}{name}"))
     return "".join(parts)
 

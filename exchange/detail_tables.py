@@ -4,23 +4,89 @@ from __future__ import annotations
 
 from typing import Any
 
-from exchange.figures import write_count
+from exchange.charts import show_order
+from exchange.figures import write_count, write_percent
 from exchange.grid import Table
-from exchange.sentences import Told, told
+from exchange.sentences import NAMES, Told, told
+
+SILENT = {"unreadable": "unreadable", "refused": "refused", "cut_off": "cut off", "failed": "failed"}
 
 
 def list_detail_tables(value: dict[str, Any]) -> tuple[Table, ...]:
     """Return the tables that look closer."""
     found = (
+        tabulate_ceilings(value),
+        tabulate_left_out(value),
+        tabulate_labels(value),
         tabulate_otherwise(value),
         tabulate_votes(value),
         tabulate_orders(value),
         tabulate_scores(value),
+        tabulate_replaced(value),
         tabulate_domains(value),
         tabulate_ranks(value),
         tabulate_scales(value),
     )
     return tuple(table for table in found if table.rows)
+
+
+def tabulate_ceilings(value: dict[str, Any]) -> Table:
+    """Return people with each other beside judges with people in every statistic that there is a ceiling of."""
+    rows = [
+        [
+            f"◆ {judge['name']}",
+            NAMES[name],
+            write_count(found["n"]),
+            *(told(found[key], percent=name == "exact") for key in ("human_human", "human_judge", "gap")),
+        ]
+        for judge in value["judges"]
+        for name, found in judge["ceilings"].items()
+        if found["n"]
+    ]
+    head = ["judge", "statistic", "n", "people–people", "people–judge", "gap"]
+    return Table("The human ceiling in each statistic", head, rows)
+
+
+def tabulate_left_out(value: dict[str, Any]) -> Table:
+    """Return what judges did not say, and between which ends their agreement lies whatever it would have been."""
+    rows = []
+    for judge in value["judges"]:
+        left = judge["left_out"]
+        if not any(left[reason] for reason in SILENT):
+            continue
+        unknown = Told("–", left["bounds_why"] or "undefined")
+        ends = [unknown, unknown] if left["bounds"] is None else [_share(end) for end in left["bounds"]]
+        counts = [write_count(left[reason]) for reason in (*SILENT, "items")]
+        rows.append([f"◆ {judge['name']}", *counts, *ends])
+    head = ["judge", *SILENT.values(), "items without a label", "agreement if none agreed", "agreement if all agreed"]
+    return Table("What judges did not say", head, rows)
+
+
+def tabulate_labels(value: dict[str, Any]) -> Table:
+    """Return how often each rater gave each label of the protocol, which kappa and AC must be read beside."""
+    labels, rows = value["declared_scale"], []
+    order = show_order(labels)
+    for rater in value["raters"]:
+        counts = rater["labels"]
+        total = sum(counts)
+        if total:
+            shares = (_counted(counts[at], total) for at in order)
+            mark = "●" if rater["kind"] == "human" else "◆"
+            rows.append([f"{mark} {rater['name']}", write_count(total), *shares])
+    return Table("Labels given", ["rater", "n", *(labels[at] for at in order)], rows)
+
+
+def _counted(count: int, total: int) -> Told:
+    return Told(f"{write_count(count)} ({write_percent(count / total)})", estimate=_exactly(count))
+
+
+def _share(value: float) -> Told:
+    return told(_exactly(value), percent=True)
+
+
+def _exactly(value: float) -> dict[str, Any]:
+    """Return a number that has no interval as an estimate, which a CSV file has with all its digits."""
+    return {"value": value, "low": None, "high": None}
 
 
 def tabulate_otherwise(value: dict[str, Any]) -> Table:
@@ -48,11 +114,17 @@ def tabulate_otherwise(value: dict[str, Any]) -> Table:
             f"◆ {judge['name']}",
             write_count(judge["vs_consensus"]["n"]),
             *(told(judge["vs_consensus"][key], percent=key in shares) for key in kept),
+            *(_tell_test(judge["vs_consensus"]["table"][test]) for test in ("homogeneity", "symmetry")),
         ]
         for judge in known
     ]
     named = shares | numbers
-    return Table("Judges against the consensus, counted otherwise", ["judge", "n", *(named[key] for key in kept)], rows)
+    head = ["judge", "n", *(named[key] for key in kept), "Stuart–Maxwell p", "Bowker p"]
+    return Table("Judges against the consensus, counted otherwise", head, rows)
+
+
+def _tell_test(test: dict[str, Any]) -> Told:
+    return chance(test["p"], test.get("why") or "undefined")
 
 
 def tabulate_votes(value: dict[str, Any]) -> Table:
@@ -112,7 +184,9 @@ def tabulate_orders(value: dict[str, Any]) -> Table:
 
 def chance(p: float | None, why: str) -> Told:
     """Return a p-value for reading."""
-    return Told("–", why) if p is None else Told("< 0.001" if p < 0.001 else f"{p:.3f}")
+    if p is None:
+        return Told("–", why)
+    return Told("< 0.001" if p < 0.001 else f"{p:.3f}", estimate=_exactly(p))
 
 
 def tabulate_scores(value: dict[str, Any]) -> Table:
@@ -129,6 +203,7 @@ def tabulate_scores(value: dict[str, Any]) -> Table:
     known = [judge for judge in value["judges"] if value["kind"] == "direct" and judge["vs_consensus"]["mae"]["n"]]
     kept = [key for key in keys if known and key in known[0]["vs_consensus"]]
     pooled = ["Spearman within prompts", "Spearman between models", "pairs ordered alike", "Pearson over its bound"]
+    pooled.append("longer, at people's verdict")
     rows = [
         [
             f"◆ {judge['name']}",
@@ -138,6 +213,7 @@ def tabulate_scores(value: dict[str, Any]) -> Table:
             told(judge["vs_consensus"]["pooled"]["between_models"]),
             told(judge["vs_consensus"]["ranking_accuracy"], percent=True),
             _tell_attenuation(judge["vs_consensus"]["attenuation"]),
+            told(judge["length"]["preference"]),
         ]
         for judge in known
     ]
@@ -154,6 +230,24 @@ def _tell_attenuation(found: dict[str, Any]) -> str:
     return Told(f"{found['relative']:.2f}", why)
 
 
+def tabulate_replaced(value: dict[str, Any]) -> Table:
+    """Return the alternative annotator test for each person, and over all of them what judges are ranked by."""
+    rows = []
+    for judge in value["judges"]:
+        test, name = judge["alt_test"], f"◆ {judge['name']}"
+        for one in test["annotators"]:
+            unknown = Told("–", one["why"] or "undefined")
+            found = (one["judge_advantage"], one["human_advantage"])
+            shares = (unknown if share is None else _share(share) for share in found)
+            may = unknown if one["p"] is None else "yes" if one["rejected"] else "no"
+            rows.append([name, f"● {one['name']}", write_count(one["n"]), *shares, chance(one["p"], unknown.why), may])
+        if test["advantage_probability"] is not None:
+            passes = f"ω {test['winning_rate']:.2f}"
+            rows.append([name, "mean (ρ)", "", _share(test["advantage_probability"]), "", "", passes])
+    head = ["judge", "person", "n", "judge as close", "person as close", "p", "may be replaced"]
+    return Table("Alternative annotator test, person by person", head, rows)
+
+
 def tabulate_domains(value: dict[str, Any]) -> Table:
     """Return the alternative annotator test by the items' first tag, false discoveries controlled over all."""
     rows = []
@@ -165,14 +259,19 @@ def tabulate_domains(value: dict[str, Any]) -> Table:
             shown = Told("–", "no person has 30 items there with the judge and another person")
             passes = shown if rate is None else "passes" if rate >= 0.5 else "fails"
             rows.append([f"◆ {judge['name']}", found["domain"], shown if rate is None else f"{rate:.2f}", passes])
-    return Table("Alternative annotator test by first tag", ["judge", "tag", "ω", ""], rows)
+    return Table("Alternative annotator test by first tag", ["judge", "tag", "ω", "alt-test"], rows)
 
 
 def tabulate_ranks(value: dict[str, Any]) -> Table:
     """Return how far each judge ranks the models as people do."""
     found = (value["ranking"] or {}).get("agreement", {})
-    rows = [[f"◆ {name}", told(made)] for name, made in found.items()]
-    return Table("Models ranked by judge and by people", ["judge", "Spearman of strengths"], rows)
+    rows = [[f"◆ {name}", _count_ranked(value, name), told(made)] for name, made in found.items()]
+    return Table("Models ranked by judge and by people", ["judge", "models", "Spearman of strengths"], rows)
+
+
+def _count_ranked(value: dict[str, Any], judge: str) -> str:
+    strengths = ((model["bradley_terry"], model["by"][judge]["bradley_terry"]) for model in value["models"])
+    return write_count(sum(people["value"] is not None and own["value"] is not None for people, own in strengths))
 
 
 def tabulate_scales(value: dict[str, Any]) -> Table:

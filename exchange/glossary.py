@@ -26,6 +26,8 @@ MEANINGS = {
     "where neither says tie": "Agreement where neither of the two says tie",
     "share of those items": "How many of all items that is",
     "share of those votes": "How many of all pairs of votes that is",
+    "Stuart–Maxwell p": f"Whether judge and people give each label equally often. {CHANCE}",
+    "Bowker p": f"Whether the judge strays from people's labels in either direction alike. {CHANCE}",
     "where people decide": "Agreement where people pick a side; a tie of the judge counts half",
     "within one label": "Share of items with the same label or the one beside it",
     "pairs of votes": "Each person's vote with the judge's, or with each other person's",
@@ -51,6 +53,19 @@ MEANINGS = {
     "pairs ordered alike": "Share of pairs of responses that judge and people put in the same order",
     "Pearson over its bound": "Pearson relative to the most it can be, as people's mean is itself uncertain",
     "ω": "Share of people whom the judge may replace; from one half on it passes",
+    "judge as close": "How often the judge is at least as close to the other people's labels as this person",
+    "person as close": "How often this person is at least as close to the other people's labels as the judge",
+    "may be replaced": "Whether the judge is surely not worse than this person by the margin ε or more",
+    "mean (ρ)": "The mean over people, by which judges are ranked",
+    "alt-test": "The alternative annotator test: whether the judge may stand in for a person",
+    "gap": "The judge with people minus people with each other; negative is worse than a person",
+    "people–people": "People against each other, on the items that have the judge and two people",
+    "people–judge": "The judge against each person, on the same items",
+    "items without a label": "Items with a consensus of people on which the judge was asked and has no label",
+    "agreement if none agreed": "The least that agreement can be: none of those items would have had people's label",
+    "agreement if all agreed": "The most that agreement can be: all of those items would have had people's label",
+    "longer, at people's verdict": "What being longer adds to a judge's liking where people's verdict is the same: "
+    "log odds per standard deviation of length, or for scores a correlation of ranks; 0 is no lean",
     "Spearman of strengths": "Correlation of the models' ranks by the judge with those by people",
     "alpha ordinal": "Krippendorff's alpha: agreement of all beyond chance, near misses counted for more",
     "alpha nominal": "Krippendorff's alpha: agreement of all beyond chance, every miss alike",
@@ -58,13 +73,34 @@ MEANINGS = {
     "ICC(2,1)": "Share of the scores' variance that lies between items, for one person's score",
     "ICC(2,k)": "The same for the mean score of all people",
     "WB-Reward": "Mean reward: 1 a strong win, 0.5 a slight one, 0 a tie, and negative for losses",
+    "WB-Score": "The mean of scores from 1 to 10, minus 5, times 2: 10 is the best, 0 the middle",
     "win rate": "Share of wins; a tie is half a win",
+    "win rate at equal length": "The win rate that is left when both responses are taken to be equally long",
     "Bradley–Terry": "A model's strength, from who beat whom: the log odds of winning against the mean model",
     "labels' worth": "How many labels without a judge one label together with the judge is worth",
     "Rogan–Gladen": "The judge's win rate corrected by how often it errs on either label",
     "drift": "Agreement with the others in the second half of a person's work minus that in the first",
     "with themselves": "Agreement on items that a person was secretly given twice",
 }
+
+
+SAID = {
+    "gap": MEANINGS["gap"],
+    "quadratic kappa": "Agreement beyond what chance would give, a near miss counted for more than a far one; "
+    "1 is perfect, 0 is chance",
+    "Cohen's kappa": KAPPA,
+    "(kappa": KAPPA,
+    "Pearson's r": MEANINGS["Pearson"],
+    "Krippendorff's alpha": "Agreement of all people beyond what chance would give; 1 is perfect, 0 is chance",
+    "[": "The 95 % interval: of twenty made so, each from other items like these, nineteen hold the true number for "
+    "these raters",
+}
+
+
+def words_said(sentence: str) -> dict[str, str]:
+    """Return what the words of the first sentence mean, by the words."""
+    said = {word: meant for word, meant in SAID.items() if word in sentence}
+    return {{"[": "[…, …]", "(kappa": "kappa"}.get(word, word): meant for word, meant in said.items()}
 
 
 def words_in(tables: Iterable[Table]) -> dict[str, str]:

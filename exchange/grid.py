@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exchange.sentences import Told
 
 MOST_COLUMNS = 7
+_MARKDOWN = re.compile(r"[\\`*_<|]")
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -60,10 +62,20 @@ def as_markdown(table: Table) -> str:
     noted, notes = add_notes(table)
 
     def line(cells: Sequence[str]) -> str:
-        return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+        return f"| {' | '.join(map(_plain, cells))} |"
 
     listed = [line(noted.head), f"|{'---|' * len(noted.head)}", *map(line, noted.rows)]
-    return "\n".join(listed + (["", *notes] if notes else [])) + "\n"
+    return "\n".join(listed + (["", *map(_plain, notes)] if notes else [])) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Return a text that Markdown shows as it is: a name is neither emphasis, nor code, nor a tag."""
+    return _MARKDOWN.sub(r"\\\g<0>", text)
+
+
+def all_as_markdown(tables: Sequence[Table]) -> str:
+    """Return tables in Markdown, each under its title."""
+    return "\n".join(f"{_plain(table.title)}\n\n{as_markdown(table)}" for table in tables)
 
 
 _LATEX = {
@@ -77,12 +89,15 @@ _LATEX = {
     "}": r"\}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "|": r"\textbar{}",
     "−": "$-$",
     "–": "--",
     "×": r"$\times$",
     "●": r"$\bullet$",
     "◆": r"$\blacklozenge$",
     "ω": r"$\omega$",
+    "ρ": r"$\rho$",
+    "ε": r"$\epsilon$",
     "<": "$<$",
     ">": "$>$",
     **{_raised(digit): f"$^{digit}$" for digit in range(10)},
@@ -92,11 +107,22 @@ _LATEX = {
 def as_latex(table: Table) -> str:
     """Return a table in LaTeX (booktabs; the judge's mark needs amssymb)."""
     noted, notes = add_notes(table)
-    escape: Callable[[str], str] = lambda text: "".join(_LATEX.get(sign, sign) for sign in text)  # noqa: E731
 
     def line(cells: Sequence[str]) -> str:
-        return " & ".join(map(escape, cells)) + r" \\"
+        # A bracket or star that begins a row would be read as belonging to the line break before it.
+        guard = "{}" if cells[0].startswith(("[", "*")) else ""
+        return guard + " & ".join(map(_escape, cells)) + r" \\"
 
     head = [rf"\begin{{tabular}}{{{'l' * len(noted.head)}}}", r"\toprule", line(noted.head), r"\midrule"]
-    below = [r"\par\footnotesize " + "; ".join(map(escape, notes))] if notes else []
+    below = [r"\par\footnotesize " + "; ".join(map(_escape, notes))] if notes else []
     return "\n".join([*head, *map(line, noted.rows), r"\bottomrule", r"\end{tabular}", *below]) + "\n"
+
+
+def _escape(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+def all_as_latex(tables: Sequence[Table]) -> str:
+    """Return tables in LaTeX, each under its title, and what they need."""
+    needed = "% In the preamble: \\usepackage{booktabs,amssymb}\n\n"
+    return needed + "\n".join(f"{_escape(table.title)}\n\n{as_latex(table)}" for table in tables)

@@ -11,7 +11,7 @@ from exchange.sentences import Told, told
 
 def list_model_tables(value: dict[str, Any]) -> tuple[Table, ...]:
     """Return the tables that speak of models."""
-    told_of = _corrected_models(value), _strengths(value), tabulate_terms(value)
+    told_of = _corrected_models(value), tabulate_models(value), tabulate_terms(value)
     return *told_of, tabulate_tasks(value), _curve(value), _baselines(value)
 
 
@@ -85,8 +85,11 @@ def list_curves(value: dict[str, Any]) -> list[tuple[str, str, list[dict[str, An
 def _curve(value: dict[str, Any]) -> Table:
     known = list_curves(value)
     rules = [length_rule(point["length_k"]) for point in known[0][2]] if known else []
-    rows = [[f"◆ {judge}", model, *(told(point) for point in curve)] for judge, model, curve in known]
-    return Table("WB-Reward by length rule", ["judge", "model", *rules], rows)
+    rows = [
+        [f"◆ {judge}", model, write_count(curve[0]["n"]), *(told(point) for point in curve)]
+        for judge, model, curve in known
+    ]
+    return Table("WB-Reward by length rule", ["judge", "model", "n", *rules], rows)
 
 
 def _baselines(value: dict[str, Any]) -> Table:
@@ -119,25 +122,32 @@ def _corrected_models(value: dict[str, Any]) -> Table:
     return Table("Models' mean scores, corrected by people's labels", head, rows)
 
 
-def _strengths(value: dict[str, Any]) -> Table:
-    head = ["model", "n", "WB-Reward", "win rate", "Bradley–Terry", "rank"]
+def tabulate_models(value: dict[str, Any]) -> Table:
+    """Return how good each model is: its mean score, or its reward, how often it wins, its strength and its rank."""
+    if value["kind"] == "direct":
+        return _tabulate_means(value)
+    head = ["model", "n", "WB-Reward", "win rate", "win rate at equal length", "Bradley–Terry", "rank"]
     rows = []
     for model in value["models"]:
         strength = model["bradley_terry"]
         why = strength.get("rank_why") or strength.get("why", "undefined")
         rank = write_ranks(strength.get("rank")) or Told("–", why)
-        score = model.get("mean_score")
-        reward = told(score) if score else told(model["wb_reward"])
         rows.append(
             [
                 model["name"],
                 write_count(model["n"]),
-                reward,
-                told(model["win_rate"], percent=True),
+                told(model["wb_reward"]),
+                *(told(model[key], percent=True) for key in ("win_rate", "length_controlled_win_rate")),
                 told(strength),
                 rank,
             ]
         )
-    if value["kind"] == "direct":
-        head[2] = "mean score"
     return Table(f"Models, by {source_of(value)}", head, rows)
+
+
+def _tabulate_means(value: dict[str, Any]) -> Table:
+    names = {"mean_score": "mean score", "wb_score": "WB-Score"}
+    if all(model["wb_score"]["value"] is None for model in value["models"]):
+        del names["wb_score"]  # it is of scores from 1 to 10
+    rows = [[model["name"], write_count(model["n"]), *(told(model[key]) for key in names)] for model in value["models"]]
+    return Table(f"Models, by {source_of(value)}", ["model", "n", *names.values()], rows)

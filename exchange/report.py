@@ -20,8 +20,9 @@ from exchange.charts import (
 )
 from exchange.figures import write_percent
 from exchange.glossary import words_in
-from exchange.grid import Table, add_notes, as_latex, as_markdown
+from exchange.grid import Table, add_notes, all_as_latex, all_as_markdown
 from exchange.panel import SELECTIONS
+from exchange.sentences import count_undecided
 from exchange.tables import list_tables
 
 STYLE = """
@@ -39,12 +40,14 @@ h3 { font-size: .95rem; margin: 1.5rem 0 .25rem; }
 figure { margin: 1rem 0; break-inside: avoid; overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .85rem; }
 th, td { text-align: left; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
+tbody th { font-weight: 400; }
 pre { font: 12px/1.4 "IBM Plex Mono", monospace; overflow-x: auto; border: 1px solid var(--line); border-radius: 8px;
   padding: .75rem; }
 dt { font-weight: 700; } dd { margin: 0 0 .5rem; overflow-wrap: anywhere; }
 .words { columns: 18rem; column-gap: 2rem; font-size: .85rem; }
 .words div { break-inside: avoid; }
 figcaption { font-size: .75rem; color: var(--muted); margin-top: .25rem; }
+@media screen and (max-width: 700px) { svg.chart { min-width: 40rem; } }
 @media (max-width: 700px) { th, td { white-space: normal; overflow-wrap: break-word; vertical-align: top; } }
 @media print {
   :root { color-scheme: light; --side-a: #2f6fd6; --side-b: #b35a00; --muted: #444; --line: #bbb; }
@@ -64,6 +67,12 @@ figcaption { font-size: .75rem; color: var(--muted); margin-top: .25rem; }
 }
 """
 LONG_WORD = 20
+COMBINED = {
+    "strict": "where they differ the item is a tie, or left out on a scale without one",
+    "drop": "where they differ the item is left out",
+    "mean": "the label nearest to their mean",
+    "first": "the first order alone",
+}
 PLACES = re.compile(r"[^\w\s]+|\w{16}(?=\w)|_+")
 
 
@@ -92,9 +101,8 @@ def _sections(value: dict[str, Any]) -> Iterator[str]:
     yield _words(tables)
     yield _methods(value)
     yield '<h2 class="copies">Tables to copy</h2>'
-    for name, write in (("Markdown", as_markdown), ("LaTeX", as_latex)):
-        text = "\n".join(f"{table.title}\n\n{write(table)}" for table in tables)
-        yield f"<details><summary>{name}</summary><pre>{escape(text)}</pre></details>"
+    for name, write in (("Markdown", all_as_markdown), ("LaTeX", all_as_latex)):
+        yield f"<details><summary>{name}</summary><pre>{escape(write(tables))}</pre></details>"
 
 
 def list_charts(value: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
@@ -130,15 +138,16 @@ def list_charts(value: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
 
 
 def _table(table: Table) -> str:
-    def row(cells: list[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{_breakable(cell)}</{tag}>" for cell in cells) + "</tr>"
+    def row(first: str, *rest: str) -> str:
+        cells = "".join(f"<td>{_breakable(cell)}</td>" for cell in rest)
+        return f'<tr><th scope="row">{_breakable(first)}</th>{cells}</tr>'
 
     noted, notes = add_notes(table)
-    body = "".join(row(cells, "td") for cells in noted.rows)
+    body = "".join(row(*cells) for cells in noted.rows)
     caption = f"<h3>{escape(table.title)}</h3>"
     below = f"<figcaption>{'<br>'.join(map(escape, notes))}</figcaption>" if notes else ""
-    head = row(table.head, "th")
-    return f"{caption}<figure><table><thead>{head}</thead><tbody>{body}</tbody></table>{below}</figure>"
+    head = "".join(f'<th scope="col">{_breakable(cell)}</th>' for cell in table.head)
+    return f"{caption}<figure><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</figure>"
 
 
 def _breakable(text: str) -> str:
@@ -166,9 +175,12 @@ def _methods(value: dict[str, Any]) -> str:
         "count, and of several revisions the last of those.",
         "Protocol": f"{value['protocol']}, {value['protocol_hash']}; labels {' '.join(value['declared_scale'])}.",
         "Scale in force": f"{' '.join(value['scale'])} (levels: {rules['levels']}).",
-        "A judge's two orders": f"{rules['combine']}. An item asked in one order only is taken as it is.",
-        "Consensus": f"{value['consensus']['rule']}; no judge is ever part of it. Scores, win rates, rewards and "
-        "corrections are held against the mean of an item's people instead, on every item that a person has labelled.",
+        "A judge's two orders": f"{rules['combine']}: {COMBINED[rules['combine']]}. An item asked in one order only is "
+        "taken as it is.",
+        "Length rule": _length_rule(rules["length_k"]),
+        "Consensus": f"{value['consensus']['rule']}{_undecided(value)}; no judge is ever part of it. Scores, win "
+        "rates, rewards and corrections are held against the mean of an item's people instead, on every item that a "
+        "person has labelled.",
         "Missing": "A reply that could not be read, a refusal and a failure are missing: never a tie, never a zero.",
         "Intervals": f"95 %, {value['resamples']} resamples of {unit}, seed {value['seed']}, or the jackknife where "
         "there are so many that it says the same; each number names its method in agreement.json. Numbers about "
@@ -184,6 +196,21 @@ def _methods(value: dict[str, Any]) -> str:
     }
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
     return f"<h2>Methods</h2><dl>{listed}</dl>"
+
+
+def _length_rule(limit: float | None) -> str:
+    if limit is None:
+        return "none."
+    return f"a judge's slight win is a tie if the winner is longer by more than {limit:g} characters."
+
+
+def _undecided(value: dict[str, Any]) -> str:
+    """Return what becomes of the items on which people have no majority."""
+    if value["consensus"].get("undecided") == "tie":
+        return ", more than half of an item's votes; an item without is a tie"
+    if value["consensus"]["rule"] == "majority":
+        return f", more than half of an item's votes; items without are left out ({count_undecided(value)})"
+    return ""
 
 
 def _split(split: dict[str, Any]) -> str:

@@ -38,7 +38,8 @@ def _tell_whole(value: dict[str, Any]) -> str:
         return _tell_judges(value, chosen)
     known = [judge for judge in judges if judge["gap"]["value"] is not None]
     if known:
-        best = max(known, key=lambda judge: float(judge["leave_one_out"]["value"]))
+        # By the gap, which holds judges against people on their own items: these may differ, and so may their ceilings.
+        best = max(known, key=lambda judge: float(judge["gap"]["value"]))
         return _tell_gap(best, len(known))
     return _tell_consensus(value, len(people))
 
@@ -89,11 +90,17 @@ def _tell_consensus(value: dict[str, Any], people: int) -> str:
         return "The judges and the people have no item in common, so nothing can be said of their agreement."
     best = max(known, key=lambda judge: float(judge["vs_consensus"]["exact"]["value"]))
     pair = best["vs_consensus"]
-    why = best["gap"].get("why", "")
+    kappa = "" if pair["kappa"]["value"] is None else f"kappa {told(pair['kappa'])}, "
+    among = best["ceilings"]["exact"]["human_human"]
+    # People who agree, or not, are not unknown: only what chance would give is.
+    unknown = (
+        "; how far people agree with each other is unknown"
+        if among["value"] is None
+        else f", and people as each other on {told(among, percent=True)}; how far that is beyond chance is unknown"
+    )
     return (
         f"{best['name']} gives the same label as people on {told(pair['exact'], percent=True)} of "
-        f"{_many(pair['n'], 'item')} (kappa {told(pair['kappa'])}, {_many(people, 'annotator')}); "
-        f"how far people agree with each other is unknown: {why}."
+        f"{_many(pair['n'], 'item')} ({kappa}{_many(people, 'annotator')}){unknown}: {best['gap'].get('why', '')}."
     )
 
 
@@ -200,6 +207,12 @@ def _warn_of_sampling(panel: Panel, value: dict[str, Any]) -> list[str]:
         found.append(f"intervals resample {value['clusters']} clusters ({panel.options.cluster})")
     if "why" in value["consensus"]:
         found.append(value["consensus"]["why"])
+    undecided = count_undecided(value)
+    if undecided and value["judges"]:
+        found.append(
+            f"{_many(undecided, 'item')} left out wherever a judge is held against the consensus, "
+            "because no label has more than half of people's votes"
+        )
     raters = len(value["raters"])
     if raters * (raters - 1) // 2 > len(value["pairs"]):
         found.append(
@@ -211,6 +224,12 @@ def _warn_of_sampling(panel: Panel, value: dict[str, Any]) -> list[str]:
         unmet = value["ranking"]["without_games"]
         found += [f"no strength without a verdict against another model: {list_some(unmet)}"] if unmet else []
     return found
+
+
+def count_undecided(value: dict[str, Any]) -> int:
+    """Return on how many items people have no consensus and the rule leaves them out."""
+    consensus = value["consensus"]
+    return int(consensus["left_out"].get("undecided", 0)) if consensus.get("undecided") == "missing" else 0
 
 
 def _warn_of_people(panel: Panel) -> list[str]:

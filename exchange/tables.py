@@ -9,7 +9,7 @@ from exchange.detail_tables import chance, list_detail_tables
 from exchange.figures import write_count
 from exchange.grid import Table, as_text, fit
 from exchange.model_tables import list_model_tables
-from exchange.sentences import Told, told
+from exchange.sentences import Told, count_undecided, told
 
 
 def list_tables(value: dict[str, Any]) -> list[Table]:
@@ -32,11 +32,31 @@ def list_tables(value: dict[str, Any]) -> list[Table]:
     return [fit(table) for table in made if table.rows]
 
 
+LENGTH = ("judge", "human", "difference", "preference")
+STEPS = ("sampled", "judged", "readable", "labelled", "overlapping")
+_LOST = {
+    "not_judged": "items not judged",
+    "unreadable": "replies unreadable",
+    "refused": "replies refused",
+    "cut_off": "replies cut off",
+    "failed": "replies failed",
+    "not_labelled": "items without a person's label",
+    "after_reveal": "verdicts after a reveal",
+    "withdrawn": "verdicts withdrawn",
+}
+
+
+def count_flow(value: dict[str, Any]) -> list[tuple[str, int]]:
+    """Return how many items there are at each step, and how many items, replies and verdicts are lost on the way."""
+    flow, undecided = value["flow"], count_undecided(value)
+    lost = [(_LOST[why], int(number)) for why, number in flow["reasons"].items() if number]
+    open_items = [("items without a consensus of people", undecided)] if undecided else []
+    return [*((step, int(flow[step])) for step in STEPS), *lost, *open_items]
+
+
 def _flow(value: dict[str, Any]) -> Table:
-    steps = ("sampled", "judged", "readable", "labelled", "overlapping")
-    told_steps = [[step, write_count(value["flow"][step])] for step in steps]
-    reasons = [[why.replace("_", " "), write_count(count)] for why, count in value["flow"]["reasons"].items() if count]
-    return Table("Items, from sampled to overlapping", ["step", "count"], told_steps + reasons)
+    rows = [[step, write_count(number)] for step, number in count_flow(value)]
+    return Table("Items, from sampled to overlapping", ["step", "count"], rows)
 
 
 def _raters(value: dict[str, Any]) -> Table:
@@ -131,6 +151,7 @@ def _biases(value: dict[str, Any]) -> Table:
         "longer wins",
         "people's",
         "difference",
+        "longer, at people's verdict",
         "both orders agree",
     ]
     rows = []
@@ -140,9 +161,7 @@ def _biases(value: dict[str, Any]) -> Table:
             (one for one in value["judges"] if rater["kind"] == "judge" and one["name"] == rater["name"]), None
         )
         length = judge["length"] if judge else None
-        shown = (
-            [told(length[key], percent=True) for key in ("judge", "human", "difference")] if length else ["", "", ""]
-        )
+        shown = [told(length[key], percent=key != "preference") for key in LENGTH] if length else [""] * len(LENGTH)
         swapped = judge["swap_consistency"] if judge else rater["self_consistency"]["consistency"]
         first = [told(position["first_position_rate"], percent=True), told(position["order_effect"])]
         rows.append([mark(rater), *first, *shown, told(swapped, percent=True)])
@@ -150,14 +169,15 @@ def _biases(value: dict[str, Any]) -> Table:
 
 
 def _comparisons(value: dict[str, Any]) -> Table:
-    names = {"exact": "agreement", "kappa": "kappa"} | ({"pearson": "Pearson"} if value["kind"] == "direct" else {})
+    names = {"exact": "agreement", "kappa": "kappa", "ac1": "AC1"}
+    names |= {"pearson": "Pearson"} if value["kind"] == "direct" else {}
     head = ["first", "second", "n", *(f"{name}, second − first" for name in names.values()), "McNemar p", "q"]
     rows = [
         [
             f"◆ {pair['a']}",
             f"◆ {pair['b']}",
             write_count(pair["n"]),
-            *(told(pair[key]) for key in names),
+            *(told(pair[key], percent=key == "exact") for key in names),
             chance(pair["mcnemar_p"], pair["mcnemar_p_why"] or ""),
             chance(pair.get("q"), pair["mcnemar_p_why"] or ""),
         ]
@@ -206,7 +226,7 @@ def _people(value: dict[str, Any]) -> Table:
             shown = [told(drift[key], percent=True) for key in ("early", "late")]
             again = told(rater["self_consistency"]["consistency"], percent=True)
             middle = Told("–", pace["why"]) if pace["median"] is None else f"{pace['median']:.0f}"
-            rows.append([mark(rater), middle, again, *shown, told(drift["difference"])])
+            rows.append([mark(rater), middle, again, *shown, told(drift["difference"], percent=True)])
     return Table("Annotators", head, rows)
 
 

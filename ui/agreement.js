@@ -107,6 +107,9 @@ const copyChart = (figure) => {
   const fill = groundOf(chart);
   for (const [name, value] of Object.entries({ x: -MARGIN, y: -MARGIN, width, height, fill })) ground.setAttribute(name, value);
   copy.querySelector("desc").after(ground);
+  // Alone, nothing in it can be pressed.
+  copy.setAttribute("role", "img");
+  for (const cell of copy.querySelectorAll(".cell")) ["tabindex", "role", "aria-pressed"].forEach((name) => cell.removeAttribute(name));
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
   copy.style.maxWidth = copy.style.width = "";

@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 
 from exchange.agreeing import CONSENSUS, list_cell
-from exchange.grid import as_latex, as_markdown
+from exchange.grid import all_as_latex, all_as_markdown
 from exchange.kept_answers import KeptAnswers
 from exchange.looks import Looks
 from exchange.panel import Options
@@ -195,15 +195,11 @@ class Agreement:
         self.store.record_event("export", study, format=f"agreement ({kind})", by=signed_in(request))
 
 
-def _write_tables(write: Callable[[Any], str]) -> Callable[[dict[str, Any]], str]:
-    return lambda value: "\n".join(f"{table.title}\n\n{write(table)}" for table in list_tables(value))
-
-
 FILES: dict[str, Callable[[dict[str, Any]], str]] = {
     "html": write_report,
     "json": lambda value: json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
-    "md": _write_tables(as_markdown),
-    "tex": _write_tables(as_latex),
+    "md": lambda value: all_as_markdown(list_tables(value)),
+    "tex": lambda value: all_as_latex(list_tables(value)),
 }
 
 

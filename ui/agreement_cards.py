@@ -17,6 +17,8 @@ from exchange.charts import (
     position_chart,
     show_order,
 )
+from exchange.drawing import WIDE
+from exchange.tables import count_flow
 from ui.agreement_closer import list_closer_cards
 from ui.agreement_models import list_model_cards
 from ui.agreement_parts import (
@@ -36,13 +38,13 @@ from ui.agreement_parts import (
 from ui.agreement_people import list_people_cards
 from ui.agreement_rules import CHOICES
 from ui.display import escape
+from ui.downloads import file_name
 from ui.notices import count, show_hint
 
 Value = dict[str, Any]
 RULES = {
     value: meant for choice in CHOICES if choice.name in ("levels", "combine") for value, meant in choice.values.items()
 }
-STEPS = ("sampled", "judged", "readable", "labelled", "overlapping")
 
 
 def list_cards(value: Value, at: int) -> Iterator[str]:
@@ -52,10 +54,10 @@ def list_cards(value: Value, at: int) -> Iterator[str]:
         yield _each_judge(value, at, CONFUSION)
     if pairwise and value["raters"]:
         yield _position(value)
+    if pairwise and value["judges"]:
+        yield _length(value)
     yield from list_closer_cards(value)
     if value["judges"]:
-        if pairwise:
-            yield _length(value)
         yield _each_judge(value, at, POLICY)
         yield _curve(value)
         yield _each_judge(value, at, CORRECTED)
@@ -83,7 +85,7 @@ def _each_judge(value: Value, at: int, own: Own) -> str:
     parts = []
     for place, judge in enumerate(value["judges"]):
         of = f' data-of="{place}"{"" if place == at else " hidden"}'
-        parts.append(own.show(value, judge, of, f"{own.name}-{place + 1}"))
+        parts.append(own.show(value, judge, of, f"{own.name}-{file_name(judge['name'])}"))
     return show_card(own.name, own.title, own.meant, "".join(parts))
 
 
@@ -135,14 +137,16 @@ def _length(value: Value) -> str:
             (f"{name}: longer wins", length["judge"]),
             ("people, same items", length["human"]),
             ("judge minus people", length["difference"]),
+            ("longer, at people's verdict (log odds)", length["preference"]),
             ("always the longer: agrees with people", length["baseline"]),
         ]
     meant = "How often the longer response wins; only what a judge prefers beyond people is its bias."
     numbers, first = show_estimates("Length", rows), value["judges"][0]["length"]
     if all(judge["length"]["judge"]["value"] is None for judge in value["judges"]):
         return show_card("length", "Length", meant, show_reasons(numbers, first["judge"].get("why", "")))
-    figure = show_figure("length", show_both(partial(length_chart, value["judges"])), numbers)
-    return show_card("length", "Length", meant, figure)
+    # The whole row: what a judge prefers beyond people, its bias, stands beside the points.
+    figure = show_figure("length", show_both(partial(length_chart, value["judges"]), WIDE), numbers)
+    return show_card("length", "Length", meant, figure, wide=True)
 
 
 def _policies(value: Value, judge: Value, of: str, name: str) -> str:
@@ -235,9 +239,7 @@ def _assumed(made: Value) -> str:
 
 def _flow(value: Value) -> str:
     flow = value["flow"]
-    counts: list[tuple[str, int]] = [(step, flow[step]) for step in STEPS]
-    counts += [(why.replace("_", " "), count) for why, count in flow["reasons"].items() if count]
-    rows = [cell(escape(step)) + count_cell(count) for step, count in counts]
+    rows = [cell(escape(step)) + count_cell(number) for step, number in count_flow(value)]
     table = show_cells("Flow of counts", [("step", ""), ("count", "")], rows)
     meant = "How many items are left at each step, from all of them to those with both a judge's and a person's label."
     return show_card(

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from exchange.detail_tables import (
+    tabulate_ceilings,
     tabulate_domains,
+    tabulate_labels,
+    tabulate_left_out,
     tabulate_orders,
     tabulate_otherwise,
     tabulate_ranks,
+    tabulate_replaced,
     tabulate_scales,
     tabulate_scores,
     tabulate_votes,
@@ -33,10 +37,28 @@ class Closer:
 
 CLOSER = (
     Closer(
+        "other-ceilings",
+        "The ceiling, otherwise measured",
+        "Judges with people beside people with each other, on the same items, in the statistic above and in others.",
+        tabulate_ceilings,
+    ),
+    Closer(
+        "left-out",
+        "What judges did not say",
+        "Replies without a verdict are missing, never a tie: agreement lies between the two ends whatever they meant.",
+        tabulate_left_out,
+    ),
+    Closer(
         "otherwise",
         "Agreement, counted otherwise",
         "The judges against people's consensus in other statistics than those above.",
         tabulate_otherwise,
+    ),
+    Closer(
+        "labels",
+        "Labels given",
+        "How often each rater gave each label; where one label has nearly all, kappa and AC tell different stories.",
+        tabulate_labels,
     ),
     Closer(
         "votes",
@@ -55,6 +77,12 @@ CLOSER = (
         "Scores of judge and people",
         "Over all items, within prompts and between models: three questions whose answers must not be compared.",
         tabulate_scores,
+    ),
+    Closer(
+        "replaced",
+        "Whom may the judge replace?",
+        "How often the judge, and each person, is at least as close to the other people; the judge may be worse by ε.",
+        tabulate_replaced,
     ),
     Closer(
         "domains",

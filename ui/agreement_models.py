@@ -8,7 +8,8 @@ from typing import Any
 
 from exchange.charts import strength_chart
 from exchange.figures import write_ranks
-from exchange.model_tables import length_rule, list_curves, rule_in_force, source_of, tabulate_terms
+from exchange.glossary import MEANINGS
+from exchange.model_tables import length_rule, list_curves, rule_in_force, source_of, tabulate_models, tabulate_terms
 from ui.agreement_parts import (
     cell,
     count_cell,
@@ -35,7 +36,14 @@ def list_model_cards(value: Value) -> Iterator[str]:
         yield _terms(value)
         yield from _rules(value)
         yield from _baselines(value)
+    elif value["models"]:
+        yield _means(value)
     yield from _tasks(value)
+
+
+def _means(value: Value) -> str:
+    meant = f"The mean of the scores that {source_of(value)} gave the responses of each model."
+    return show_card("models", "Models (mean score)", meant, show_texts("models", tabulate_models(value)))
 
 
 def _models(value: Value) -> str:
@@ -45,6 +53,7 @@ def _models(value: Value) -> str:
         ("n", ""),
         ("WB-Reward", "Mean reward: 1 a strong win, 0.5 a slight one, 0 a tie, and negative for losses"),
         ("win rate", "A tie is half a win"),
+        ("at equal length", MEANINGS["win rate at equal length"]),
         ("strength", "Bradley–Terry: the log odds of winning against the mean model"),
         ("rank", "Interval of ranks"),
     ]
@@ -52,7 +61,7 @@ def _models(value: Value) -> str:
         cell(f"<bdi>{escape(model['name'])}</bdi>")
         + count_cell(model["n"])
         + estimate_cell(model["wb_reward"])
-        + estimate_cell(model["win_rate"], percent=True)
+        + "".join(estimate_cell(model[key], percent=True) for key in ("win_rate", "length_controlled_win_rate"))
         + estimate_cell(model["bradley_terry"])
         + _rank(model["bradley_terry"])
         for model in value["models"]
@@ -85,8 +94,8 @@ def _tasks(value: Value) -> Iterator[str]:
     heads = [("model", ""), *((name, "") for name in groups), ("weighted", "Macro average, weighted as WildBench does")]
     rows = [
         cell(f"<bdi>{escape(model['name'])}</bdi>", model["name"])
-        + "".join(estimate_cell(model["tasks"]["groups"][name]) for name in groups)
-        + estimate_cell(model["tasks"]["macro"])
+        + "".join(estimate_cell(model["tasks"]["groups"][name], counted=True) for name in groups)
+        + estimate_cell(model["tasks"]["macro"], counted=True)
         for model in known
     ]
     what = "WB-Reward" if value["kind"] == "pairwise" else "mean score"
@@ -104,10 +113,12 @@ def _rules(value: Value) -> Iterator[str]:
     known = list_curves(value)
     if not known:
         return
-    heads = [("judge", ""), ("model", ""), *((length_rule(point["length_k"]), "") for point in known[0][2])]
+    rules = ((length_rule(point["length_k"]), "") for point in known[0][2])
+    heads = [("judge", ""), ("model", ""), ("n", ""), *rules]
     rows = [
         cell(show_rater("judge", judge), judge)
         + cell(f"<bdi>{escape(model)}</bdi>", model)
+        + count_cell(curve[0]["n"])
         + "".join(estimate_cell(point) for point in curve)
         for judge, model, curve in known
     ]

@@ -21,7 +21,12 @@ def show_number(made: Mapping[str, Any], *, percent: bool = False) -> str:
     if made["value"] is None:
         return show_dash(why or "undefined")
     about = "; ".join(part for part in (f"n = {made['n']:,}" if "n" in made else "", why) if part)
-    return f'<span title="{escape(about)}">{escape(told(dict(made), percent=percent))}</span>'
+    return f'<span title="{escape(about)}">{escape(told(dict(made), percent=percent))}{_say(why)}</span>'
+
+
+def _say(why: str) -> str:
+    """Return why a number has no interval, for screen readers; others see it on hover."""
+    return f'<span class="unseen"> ({escape(why)})</span>' if why else ""
 
 
 def show_dash(why: str) -> str:
@@ -31,8 +36,13 @@ def show_dash(why: str) -> str:
 
 def show_rater(kind: str, name: str) -> str:
     """Return a rater's name behind the mark of their kind."""
-    what = "person" if kind == "human" else "judge"
-    return f'<span class="sign" role="img" aria-label="{what}">{SIGNS[kind]}</span> <bdi>{escape(name)}</bdi>'
+    return f"{show_sign(kind, 'person' if kind == 'human' else 'judge')} <bdi>{escape(name)}</bdi>"
+
+
+def show_sign(kind: str, said: str = "") -> str:
+    """Return the mark of a kind of rater, and what screen readers say for it where no word beside it does."""
+    heard = f'role="img" aria-label="{said}"' if said else 'aria-hidden="true"'
+    return f'<span class="sign" {heard}>{SIGNS[kind]}</span>'
 
 
 def cell(markup: str, value: float | str | None = None) -> str:
@@ -46,10 +56,16 @@ def count_cell(number: int) -> str:
     return cell(f"{number:,}", number)
 
 
-def estimate_cell(made: Mapping[str, Any], *, percent: bool = False) -> str:
-    """Return a cell with an estimate, sorted by its value; a CSV file has its ends as well."""
-    # Undefined sorts last, whichever way.
-    return _exact_cell(show_number(made, percent=percent), "" if made["value"] is None else made["value"], made)
+def estimate_cell(made: Mapping[str, Any], *, percent: bool = False, counted: bool = False) -> str:
+    """Return a cell with an estimate, sorted by its value; a CSV file has its ends as well.
+
+    `counted` is for tables whose cells are from different numbers of items.
+    """
+    shown = show_number(made, percent=percent)
+    if made["value"] is None:
+        return _exact_cell(shown, "", made)  # undefined sorts last, whichever way
+    many = f' <span class="meant">(n {made["n"]:,})</span>' if counted else ""
+    return _exact_cell(shown + many, made["value"], made)
 
 
 def _exact_cell(markup: str, value: float | str, made: Mapping[str, Any]) -> str:
@@ -58,7 +74,7 @@ def _exact_cell(markup: str, value: float | str, made: Mapping[str, Any]) -> str
 
 
 def show_cells(name: str, heads: Sequence[tuple[str, str]], rows: Sequence[str], *, sorts: bool = False) -> str:
-    """Return a table from rows of cells; a head is a title and what it means."""
+    """Return a table from rows of cells, each headed by its first; a column's head is a title and what it means."""
     titles = "".join(
         f'<th scope="col" title="{escape(meant)}">'
         + (f'<button type="button" data-sort>{escape(title)}</button>' if sorts else f"<bdi>{escape(title)}</bdi>")
@@ -67,8 +83,13 @@ def show_cells(name: str, heads: Sequence[tuple[str, str]], rows: Sequence[str],
     )
     return (
         f'<div class="table" role="region" aria-label="{escape(name)}" tabindex="0"><table><thead><tr>{titles}</tr>'
-        f"</thead><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table></div>"
+        f"</thead><tbody>{''.join(map(_row, rows))}</tbody></table></div>"
     )
+
+
+def _row(cells: str) -> str:
+    head = cells.replace("<td", '<th scope="row"', 1).replace("</td>", "</th>", 1)
+    return f"<tr>{head}</tr>"
 
 
 def show_texts(name: str, table: Table) -> str:
@@ -78,7 +99,9 @@ def show_texts(name: str, table: Table) -> str:
         why = text.why if isinstance(text, Told) else ""
         if text == "–":
             return cell(show_dash(why or "undefined"))
-        markup = f'<span title="{escape(why)}">{escape(text)}</span>' if why else f"<bdi>{escape(text)}</bdi>"
+        markup = (
+            f'<span title="{escape(why)}">{escape(text)}{_say(why)}</span>' if why else f"<bdi>{escape(text)}</bdi>"
+        )
         made = text.estimate if isinstance(text, Told) else None
         return cell(markup) if made is None else _exact_cell(markup, made["value"], made)
 
@@ -90,7 +113,7 @@ def show_texts(name: str, table: Table) -> str:
 
 def show_estimates(name: str, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     """Return the numbers behind a chart: each estimate with its ends and how many it is from."""
-    heads = [("", ""), ("value", ""), ("low", "2.5 %"), ("high", "97.5 %"), ("n", "")]
+    heads = [("what", ""), ("value", ""), ("low", "2.5 %"), ("high", "97.5 %"), ("n", "")]
     cells = []
     for title, made in rows:
         why = made.get("why") or "undefined"

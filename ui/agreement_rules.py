@@ -61,7 +61,7 @@ CHOICES = (
         "undecided",
         "Without a majority",
         {"missing": "left out", "tie": "a tie"},
-        "What becomes of an item on which no label has more votes than each other one",
+        "What becomes of an item on which no label has more than half of people's votes",
     ),
 )
 TWO_WAY = Choice(

@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any
 
 from exchange.charts import ceiling_chart
+from exchange.detail_tables import chance
 from exchange.drawing import WIDE
-from exchange.glossary import AC1, KAPPA, MEANINGS, QUADRATIC
+from exchange.glossary import AC1, KAPPA, MEANINGS, QUADRATIC, words_said
 from ui.agreement_cards import list_cards
 from ui.agreement_parts import (
     cell,
@@ -21,6 +22,7 @@ from ui.agreement_parts import (
     show_dash,
     show_estimates,
     show_figure,
+    show_glossary,
     show_listing,
     show_number,
     show_rater,
@@ -65,9 +67,10 @@ def show_views(study: str, view: str, moment: datetime, holds: bool) -> str:
 
 
 def show_sentence(value: Value) -> str:
-    """Return the sentence in large type, and what to beware of behind it."""
+    """Return the sentence in large type, what its words mean, and what to beware of behind it."""
     whole = INTERVAL.sub(r'<span class="whole">\g<0></span>', escape(value["sentence"]))
-    return f'<p class="sentence"><bdi>{whole}</bdi></p>{_warnings(value["warnings"])}'
+    meant = show_glossary(words_said(value["sentence"]))
+    return f'<p class="sentence"><bdi>{whole}</bdi></p>{meant}{_warnings(value["warnings"])}'
 
 
 def _warnings(warnings: Sequence[str]) -> str:
@@ -135,7 +138,7 @@ def _judges(judges: Sequence[Value]) -> str:
         )
     meanings = {name: meant for name, meant in HEADS if meant}
     if len(judges) > 1:
-        meanings["McNemar’s test"] = MEANINGS["McNemar p"]
+        meanings |= {"McNemar’s test": MEANINGS["McNemar p"], "q": MEANINGS["q"]}
     return show_listing("judges", show_cells("Judges", HEADS, rows, sorts=True), meanings=meanings)
 
 
@@ -151,7 +154,7 @@ def _comparison(value: Value) -> str:
     place = {name: at for at, name in enumerate(names)}
     options = "".join(f'<option value="{at}">{escape(name)}</option>' for at, name in enumerate(names))
     found = "".join(
-        f'<p data-pair="{place[pair["a"]]}-{place[pair["b"]]}" hidden>{_difference(pair)}</p>'
+        f'<p data-pair="{place[pair["a"]]}-{place[pair["b"]]}" hidden>{_difference(pair, value)}</p>'
         for pair in value["comparisons"]
     )
     return (
@@ -161,17 +164,27 @@ def _comparison(value: Value) -> str:
     )
 
 
-def _difference(pair: Value) -> str:
+def _difference(pair: Value, value: Value) -> str:
     if not pair["n"]:
         return "There is nothing to compare: no item has both judges and a consensus of people."
-    p = pair["mcnemar_p"]
-    chance = show_dash(pair["mcnemar_p_why"]) if p is None else "&lt; 0.001" if p < 0.001 else f"{p:.3f}"
     apart = f"<bdi>{escape(pair['b'])}</bdi> minus <bdi>{escape(pair['a'])}</bdi>"
+    numbers = [f"agreement {show_number(pair['exact'], percent=True)}"]
+    told_as = {"kappa": "kappa", "ac1": "AC1", "pearson": "Pearson’s r"}
+    kept = [key for key in told_as if key != "pearson" or value["kind"] == "direct"]
+    numbers += [f"{told_as[key]} {show_number(pair[key])}" for key in kept]
+    many, pairs = "", len(value["comparisons"])
+    if pairs > 1 and pair.get("q") is not None:
+        q = f'<span title="{escape(MEANINGS["q"])}">q</span> {escape(chance(pair["q"], ""))}'
+        many = f", {q} over {pairs} pairs of judges"
     return (
-        f"{_told_apart(pair)}{apart}, on the same {count(pair['n'], 'item')} and people: agreement "
-        f"{show_number(pair['exact'])}, kappa {show_number(pair['kappa'])}, AC1 {show_number(pair['ac1'])}; "
-        f'<span title="{escape(MEANINGS["McNemar p"])}">McNemar’s test</span> p {chance}.'
+        f"{_told_apart(pair)}{apart}, on the same {count(pair['n'], 'item')} and people: {', '.join(numbers)}; "
+        f'<span title="{escape(MEANINGS["McNemar p"])}">McNemar’s test</span> p {_chance(pair)}{many}.'
     )
+
+
+def _chance(pair: Value) -> str:
+    p = pair["mcnemar_p"]
+    return show_dash(pair["mcnemar_p_why"]) if p is None else escape(chance(p, ""))
 
 
 def _told_apart(pair: Value) -> str:

@@ -11,7 +11,7 @@ from judge.protocol import Protocol
 from judge.read import read
 from storage.browse import Detail
 from storage.opinions import Cause
-from ui.agreement_parts import cell, show_cells, show_rater
+from ui.agreement_parts import cell, show_cells, show_rater, show_sign
 from ui.display import escape, show_chip, show_parts
 from ui.notices import show_hint
 from ui.plain import show_text
@@ -45,7 +45,8 @@ def show_pager(start: int, shown: int, total: int) -> str:
     return (
         f'<nav class="pager" aria-label="Pages of disagreements">'
         f'<button type="button" data-start="{back}"{"" if start else " disabled"}>Back</button>'
-        f"<span>{start + 1:,} to {start + shown:,} of {total:,}, the furthest apart first</span>"
+        f"<span>{start + 1:,} to {start + shown:,} of {total:,}, the furthest apart first, and of those "
+        "the judge's surest, where that is known</span>"
         f'<button type="button" data-start="{on}"{"" if on < total else " disabled"}>Next</button></nav>'
     )
 
@@ -62,7 +63,8 @@ def show_disagreement(study: str, protocol: Protocol, entry: Entry, detail: Deta
         f'<article class="differ" data-item="{escape(item.id)}"><header class="line">'
         f'<h3><a data-path="/studies" data-study="{escape(study)}" data-item="{escape(item.id)}">'
         f"<bdi>{escape(item.id)}</bdi></a></h3>"
-        f"<span>people {_label(entry['people'])} · judge {_label(entry['judge'])}{combined} · "
+        f"<span>{show_sign('human')} people {_label(entry['people'])} · "
+        f"{show_sign('judge')} judge {_label(entry['judge'])}{combined} · "
         f"differ by {entry['steps']}</span>{tags}</header>"
         f'<p class="asked" dir="auto">{show_text(shown)}</p>'
         f'<div class="both"><section><h4>People</h4>{_people(protocol, detail)}</section>'
@@ -78,7 +80,7 @@ def _label(label: str) -> str:
 def _people(protocol: Protocol, detail: Detail) -> str:
     said = [given for given in detail.verdicts if given.kind == "human" and given.label and not given.repeat]
     return "".join(
-        f'<div class="said"><p>{show_rater("human", given.rater)} {_chip(protocol, given)}</p>'
+        f'<div class="said"><p>{show_rater("human", given.rater)} {_chip(protocol, given)}{_sure(given)}</p>'
         + (f'<p class="why" dir="auto">{show_text(given.comment)}</p>' if given.comment else "")
         + "</div>"
         for given in said
@@ -88,7 +90,8 @@ def _people(protocol: Protocol, detail: Detail) -> str:
 def _judge(protocol: Protocol, detail: Detail, judge: str) -> str:
     said = [given for given in detail.verdicts if given.kind == "judge" and given.rater == judge]
     return "".join(
-        f'<div class="said"><p>{_chip(protocol, given)}{_order(given)}</p>{_reasons(protocol, given)}</div>'
+        f'<div class="said"><p>{_chip(protocol, given)}{_order(given)}{_sure(given)}</p>'
+        f"{_reasons(protocol, given)}</div>"
         for given in said
     )
 
@@ -102,6 +105,12 @@ def _chip(protocol: Protocol, given: GivenVerdict) -> str:
 def _order(given: GivenVerdict) -> str:
     exchanged = ", its A is the item's B" if given.order == "BA" else ""
     return f' <span class="meant">order {escape(given.order)}{exchanged}</span>' if given.order else ""
+
+
+def _sure(given: GivenVerdict) -> str:
+    if given.confidence is None:
+        return ""
+    return f' <span class="meant" title="The rater’s own, from 0 to 100">confidence {given.confidence}</span>'
 
 
 def _reasons(protocol: Protocol, given: GivenVerdict) -> str:

@@ -19,6 +19,7 @@ from ui.display import escape
 from ui.notices import count, show_failure, show_table
 from ui.page import TYPING, asked, fall_silent, say_at_once
 
+WITHOUT = "labels_without_judge"
 MISSING = "give an agreement from 0 to 100 %, a width above 0 and at least one person"
 PILOT_RULES = tuple(choice for choice in CHOICES if choice.name in ("levels", "combine"))
 SIMULATED: dict[str, Any] = {"queue": False, "show_progress": "minimal", "api_visibility": "private"}
@@ -84,8 +85,7 @@ class PlanPanel:
         """Return how many items and verdicts it takes."""
         if share is None or width is None or people is None or _out_of_range(share, width, people):
             return show_failure(MISSING)
-        # An agreement of 0 or 100 % would need no item at all: nobody knows it that well beforehand.
-        items = items_for_share(min(max(share / 100, 0.01), 0.99), width / 100)
+        items = items_for_share(_expected(share), width / 100)
         return (
             f'<p role="status"><strong>{count(items, "item")}</strong>, so {count(items * int(people), "verdict")} of '
             "people. Items that belong together (one prompt, several models) count for less: take more of them.</p>"
@@ -97,7 +97,7 @@ class PlanPanel:
         """Return the whole plan: from the verdicts of the study in the address, or else from what is expected."""
         if share is None or width is None or people is None or _out_of_range(share, width, people):
             return show_failure(MISSING)
-        wishes = Wishes(width=width / 100, annotators=max(2, int(people)), judge=share / 100)
+        wishes = Wishes(width / 100, _kappa_of(_expected(share)), annotators=max(2, int(people)), judge=share / 100)
         named = {choice.name: [value] for choice, value in zip(PILOT_RULES, rules, strict=True)}
         try:
             options = read_rules(named)
@@ -124,6 +124,17 @@ def _out_of_range(share: float, width: float, people: float) -> bool:
     return not (0 <= share <= 100 and width > 0 and people >= 1)
 
 
+def _expected(share: float) -> float:
+    """Return an agreement in percent as a share: 0 or 100 % would need no item, and nobody knows it that well."""
+    return min(max(share / 100, 0.01), 0.99)
+
+
+def _kappa_of(share: float) -> float:
+    """Return the kappa of an agreement between two raters who use all labels alike, none that is below chance."""
+    chance = 1 / Wishes().labels
+    return max(0.0, (share - chance) / (1 - chance))
+
+
 def show_plan(value: dict[str, Any]) -> str:
     """Return a plan as a table of items by width, and what the tests would need."""
     pilot = value["source"] == "pilot"
@@ -144,21 +155,34 @@ def show_plan(value: dict[str, Any]) -> str:
             rows.append(
                 [f"{told}{of} ({how} {tell_value(made, name)})", *(_number(need[key]) for need in made["needed"])]
             )
-    labels, mean = value["prediction_powered"], value["mean_score"]
-    if not labels["why"]:
-        told = f"a {labels['of']}, if a judge reads many more (correlation {labels['correlation']:.2f})"
-        rows.append([told, *(_number(need["labels"]) for need in labels["needed"])])
+    labels = value["prediction_powered"]
+    # A mean score is known to within points of its own scale: it has no place among shares and kappas.
+    if not labels["why"] and value["mean_score"] is None:
+        rows.append([f"{labels['of']}, by people alone", *(_number(need[WITHOUT]) for need in labels["needed"])])
+        rows.append([f"{labels['of']}, {_with_judge(labels)}", *(_number(need["labels"]) for need in labels["needed"])])
     table = show_table(heads, rows, "Items needed")
-    parts = [f"<p>From {source}:</p>", table, _scores(mean), _test(value), _by_people(value), _difference(value)]
+    parts = [f"<p>From {source}:</p>", table, _scores(value), _test(value), _by_people(value), _difference(value)]
     return f"{''.join(parts)}<p>{escape(value['advice'])}</p>"
 
 
-def _scores(mean: dict[str, Any] | None) -> str:
+def _with_judge(labels: dict[str, Any]) -> str:
+    return f"if a judge reads many more (correlation {labels['correlation']:.2f})"
+
+
+def _scores(value: dict[str, Any]) -> str:
     """Return the items for a mean score, whose widths are points of its own scale."""
+    mean, labels = value["mean_score"], value["prediction_powered"]
     if mean is None:
         return ""
-    told = "; ".join(f"{_number(need['items'])} for ± {need['half_width']:g}" for need in mean["needed"])
-    return f"<p>Items for a mean score, in points of its scale (standard deviation {mean['sd']:.2f}): {told}.</p>"
+
+    def needed(needs: list[dict[str, Any]], key: str) -> str:
+        return "; ".join(f"{_number(need[key])} for ± {need['half_width']:g}" for need in needs)
+
+    helped = "" if labels["why"] else f" {_with_judge(labels).capitalize()}: {needed(labels['needed'], 'labels')}."
+    return (
+        f"<p>Items for a mean score, in points of its scale (standard deviation {mean['sd']:.2f}): "
+        f"{needed(mean['needed'], 'items')}.{helped}</p>"
+    )
 
 
 def _number(items: int | None) -> str:
@@ -167,7 +191,8 @@ def _number(items: int | None) -> str:
 
 def _test(value: dict[str, Any]) -> str:
     told, often = escape(tell_test(value["alt_test"])), write_percent(value["wishes"]["power"])
-    return f"<p>To pass the alternative annotator test in {often} of such studies: {told}.</p>"
+    margin = f"with the margin ε {value['alt_test']['epsilon']:g}"
+    return f"<p>To pass the alternative annotator test in {often} of such studies, {margin}: {told}.</p>"
 
 
 def _by_people(value: dict[str, Any]) -> str:
@@ -192,4 +217,8 @@ def _by_people(value: dict[str, Any]) -> str:
 def _difference(value: dict[str, Any]) -> str:
     two = value["two_judges"]
     told = count(two["items"], "item") if two["items"] else f"not within reach ({escape(two['why'])})"
-    return f"<p>To tell two judges apart whose accuracies differ by {100 * two['difference']:g} points: {told}.</p>"
+    assumed = f"if exactly one of them is right on {write_percent(two['discordance'])}"
+    return (
+        f"<p>To tell two judges apart whose accuracies differ by {100 * two['difference']:g} points, in "
+        f"{write_percent(two['power'])} of such studies and {assumed}: {told}.</p>"
+    )

@@ -89,6 +89,16 @@ def test_a_cell_of_the_confusion_matrix_leads_to_its_items(open_page, served, st
     expect(card.locator(".cell-items")).to_be_in_viewport()  # and the page where it was left
 
 
+def test_the_verdicts_on_an_item_with_a_long_response_stay_whole(open_page, served):
+    served.store.create_study(Study("long answers", WILDBENCH))
+    item = Item("q0", (Turn("user", "Question?"),), "left " * 400, "right " * 400, "m1", "m2")
+    served.store.add_prepared("long answers", [prepare(item, given(0))])
+    page = open_page("/studies?study=long%20answers&item=q0")
+    table = page.locator("#item-detail .table")
+    expect(table.locator("tbody tr")).to_have_count(7)
+    assert table.evaluate("each => each.clientHeight >= each.scrollHeight")
+
+
 def test_filters_change_the_numbers_to_those_of_the_command(open_page, served, study, capfdbinary):
     page = open_agreement(open_page, study)
     before = page.locator(".sentence").inner_text()
@@ -122,7 +132,7 @@ def test_filters_change_the_numbers_to_those_of_the_command(open_page, served, s
     with pytest.raises(SystemExit):
         app.main([*words, "--tag", "t1", "--annotator", "ana", "--annotator", "ben", "--json"])
     printed = json.loads(capfdbinary.readouterr().out)
-    shown = page.locator("#agreement table").filter(has_text="Ceiling").locator("tbody tr").first.locator("td")
+    shown = page.locator("#agreement table").filter(has_text="Ceiling").locator("tbody tr").first.locator("th, td")
     kappa = printed["judges"][0]["vs_consensus"]["kappa"]["value"]
     assert float(shown.nth(3).get_attribute("data-value")) == kappa
     page.get_by_text("Filters and rules").click()
@@ -153,6 +163,14 @@ def test_charts_and_files_can_be_taken_away(open_page, study):
     row = dict(zip(head, first, strict=True))
     assert float(row["Kappa low"]) < float(row["Kappa"]) < float(row["Kappa high"])
     with page.expect_download() as waited:
+        page.get_by_role("button", name="Download CSV: policy").click()
+    assert waited.value.suggested_filename == "policy-gpt-x.csv"  # alone it must say whose it is
+    with page.expect_download() as waited:
+        page.get_by_role("button", name="Download SVG: confusion").click()
+    matrix = Path(waited.value.path()).read_text("utf-8")
+    assert "of the row" in matrix
+    assert "tabindex" not in matrix  # alone, nothing in it can be pressed
+    with page.expect_download() as waited:
         page.get_by_role("button", name="HTML report").click()
     assert waited.value.suggested_filename == "agreeing-agreement.html"
     assert b"Methods" in Path(waited.value.path()).read_bytes()
@@ -160,7 +178,7 @@ def test_charts_and_files_can_be_taken_away(open_page, study):
 
 def test_judges_are_sorted_compared_and_picked(open_page, served, study):
     page = open_agreement(open_page, study)
-    names = page.locator("#agreement table").filter(has_text="Ceiling").locator("tbody td:first-child")
+    names = page.locator("#agreement table").filter(has_text="Ceiling").locator("tbody th")
     expect(names).to_have_text(["◆ gpt-x", "◆ llama-y"])
     page.get_by_role("button", name="Judge", exact=True).click()
     page.get_by_role("button", name="Judge", exact=True).click()
@@ -177,6 +195,19 @@ def test_judges_are_sorted_compared_and_picked(open_page, served, study):
     expect(page.locator("#card-confusion [data-judge='gpt-x']")).to_be_hidden()
     page.reload()
     expect(page.locator("#card-confusion [data-judge='llama-y']")).to_be_visible()
+
+
+def test_a_table_that_goes_on_below_shows_a_shade_until_its_end(open_page, study):
+    page = open_agreement(open_page, study)
+    table = page.locator("#card-policy .table:visible")
+
+    def shade():
+        shot = Image.open(io.BytesIO(table.screenshot())).convert("L")
+        return shot.getpixel((shot.width // 2, shot.height - 1)) < shot.getpixel((shot.width // 2, 5)) - 20
+
+    assert shade()
+    table.evaluate("each => each.scrollTo(0, each.scrollHeight)")
+    assert not shade()
 
 
 def test_a_cause_is_picked_and_counted_by_tag(open_page, served, study):

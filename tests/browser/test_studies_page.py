@@ -271,7 +271,7 @@ def test_the_plan_answers_at_once(open_page):
     expect(page.locator("#plan-answer")).to_contain_text("81 items")
     page.get_by_role("button", name="Plan kappa, judges and tests too").click()
     expect(page.locator("#plan-told")).to_contain_text("From what is expected")
-    expect(page.locator("#plan-told tbody tr")).to_have_count(8)
+    expect(page.locator("#plan-told tbody tr")).to_have_count(9)
     expect(page.locator("#plan-told")).to_contain_text("To pass the alternative annotator test in 80 % of such studies")
     page.set_viewport_size({"width": 390, "height": 844})
     wide = "[...document.querySelectorAll('#plan-told .table')].filter((each) => each.scrollWidth > each.clientWidth)"

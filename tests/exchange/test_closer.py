@@ -72,8 +72,8 @@ def test_intervals_over_other_raters_are_shown_where_asked_for(store: Store, tmp
     made = value["groups"]["humans"]["alpha_two_way"]
     assert made["low"] < made["value"] < made["high"]
     assert "alpha ordinal, raters drawn too" in write_report(value)
-    assert "other raters drawn too</span></td>" in shown(store, two_way="yes")
-    assert "other raters drawn too</span></td>" not in shown(store)
+    assert "other raters drawn too</span></th>" in shown(store, two_way="yes")
+    assert "other raters drawn too</span></th>" not in shown(store)
 
 
 def test_the_alternative_annotator_test_is_run_by_first_tag_too(store: Store, tmp_path: Path) -> None:

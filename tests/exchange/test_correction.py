@@ -78,7 +78,7 @@ def test_the_page_says_what_is_assumed_and_an_address_names_the_field(store: Sto
     asked = {"study": "s", "resamples": "100"}
     plain = page.show(gr.Request(query_params=asked))
     assert "Assumed: the labelled items are a random sample of all items." in plain
-    assert "WB-Reward</td>" in plain
+    assert "WB-Reward</th>" in plain
     weighted = page.show(gr.Request(query_params={**asked, "chosen": "label_chance"}))
     assert "of equal chance" in weighted
     assert "each item had a known chance above 0 of being labelled" in weighted

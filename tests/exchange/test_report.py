@@ -10,9 +10,18 @@ import pytest
 from small_studies import human, judged, label_of, many, put
 
 from exchange.agreeing import agree
-from exchange.charts import Row, ceiling_chart, confusion_chart, curve_chart, interval_chart, strength_chart
+from exchange.charts import (
+    Row,
+    ceiling_chart,
+    confusion_chart,
+    corrected_chart,
+    curve_chart,
+    interval_chart,
+    strength_chart,
+)
+from exchange.detail_tables import tabulate_replaced
 from exchange.drawing import NARROW, PHONE, WIDE
-from exchange.grid import Table, as_latex, as_markdown
+from exchange.grid import Table, all_as_latex, all_as_markdown, as_latex, as_markdown
 from exchange.panel import Options
 from exchange.report import list_charts, write_report
 from exchange.tables import list_tables
@@ -135,7 +144,8 @@ def test_each_judge_is_held_against_people_on_its_own_items(frame):
 def test_strengths_keep_their_ranks_whole(frame):
     strength = {"value": -1.161, "low": -1.582, "high": -0.832, "n": 60}
     models = [
-        {"name": f"model-{n}-chat-large", "bradley_terry": strength | {"rank": [n, n + n % 2]}} for n in range(9, 13)
+        {"name": f"model-{n}-chat-large", "source": "humans", "bradley_terry": strength | {"rank": [n, n + n % 2]}}
+        for n in range(9, 13)
     ]
     shown = " ".join(texts_in(strength_chart(models, frame)))
     for ranks in ("rank 9–10", "rank 10", "rank 11–12", "rank 12"):
@@ -152,6 +162,50 @@ def test_each_curve_is_named_beside_a_piece_of_its_line(frame):
     assert drawn == named
     assert len(set(drawn)) == 6
     assert float(re.search(r'viewBox="0 0 \d+ (\d+)"', chart)[1]) > max(map(float, re.findall(r' y="([\d.]+)"', chart)))
+
+
+@FRAMES
+def test_no_two_of_many_curves_have_the_same_line(frame):
+    curve = [{"epsilon": 0.0, "winning_rate": 0.0}, {"epsilon": 0.3, "winning_rate": 1.0}]
+    judges = [{"name": f"j{n}", "alt_test": {"curve": curve, "why": None}} for n in range(15)]
+    chart = curve_chart(judges, frame)
+    drawn = re.findall(r"<polyline[^>]*(stroke-width:\d;stroke-dasharray:[^;\"]*)", chart)
+    assert len(set(drawn)) == 15
+    assert drawn == re.findall(r"<line[^>]*(stroke-width:\d;stroke-dasharray:[^;\"]*)\"/><text[^>]*>◆ j\d", chart)
+
+
+@FRAMES
+def test_a_chart_says_how_many_its_numbers_are_from(frame):
+    def rows(*counts):
+        return [Row("x", "human", {"value": 0.5, "low": 0.4, "high": 0.6, "n": n}) for n in counts]
+
+    none = Row("y", "judge", {"value": None, "low": None, "high": None, "n": 0, "why": "nobody knows"})
+    assert "n = 90 to 1,200" in texts_in(interval_chart("t", [*rows(90, 1200, 100), none], frame=frame))
+    assert "n = 90" in texts_in(interval_chart("t", rows(90, 90), frame=frame))
+    noted = Row("x", "judge", rows(90)[0].estimate, "gap 0.10")
+    assert ET.fromstring(interval_chart("t", [noted], frame=frame))[1].text == "x: 0.50 [0.40, 0.60], gap 0.10, n = 90"
+    assert not [text for text in texts_in(interval_chart("t", [none], frame=frame)) if text.startswith("n =")]
+
+
+def test_what_speaks_of_no_rater_has_no_rater_s_mark():
+    made = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 9}
+    judge = {"name": "j", "corrected_win_rate": {**made, "of": "win rate", "human_only": made, "judge_only": made}}
+    chart = corrected_chart(judge)
+    assert (chart.count("<circle"), chart.count("<path")) == (1, 1)  # people, judge, and neither for what is corrected
+    strengths = strength_chart([{"name": "m", "source": "j", "bradley_terry": {**made, "rank": [1, 1]}}])
+    assert "Bradley–Terry strengths by ◆ j" in texts_in(strengths)
+    assert "<circle" not in strengths
+    assert "<path" not in strengths
+
+
+def test_a_matrix_says_how_many_items_are_in_it():
+    chart = confusion_chart(("B", "A"), [[1, 2], [3, 4]], ("● consensus", "◆ j"))
+    assert "● consensus (rows) against ◆ j (columns), n = 10" in texts_in(chart)
+
+
+def test_on_a_phone_a_matrix_still_says_which_way_its_judge_goes():
+    title = confusion_chart(("B", "A"), [[1, 2], [3, 4]], ("● consensus", "◆ a-judge-with-a-long-name"), frame=PHONE)
+    assert "● consensus ↓ ◆ a-judg…long-name →" in texts_in(title)
 
 
 def test_no_chart_is_drawn_of_nothing(store, tmp_path):
@@ -177,3 +231,80 @@ def test_tables_to_copy_keep_their_columns_whatever_the_cells_hold(value):
     assert r"\textless" in latex or "$<$script$>$" in latex
     assert all(line.count("&") - line.count(r"\&") == 1 for line in latex.splitlines() if line.endswith(r"\\"))
     assert all(len(row) == len(one.head) for one in list_tables(value) for row in one.rows)
+
+
+def test_titles_and_names_are_text_in_latex_and_markdown():
+    table = Table("Models, by gpt_4 & 50 %", ["model", "n"], [["[base]*", "1"], ["__init__ <b> `x` \\ |", "2"]])
+    latex, markdown = all_as_latex([table]), all_as_markdown([table])
+    assert r"Models, by gpt\_4 \& 50 \%" in latex
+    assert "\n{}[base]* & 1" in latex  # else the line break before it takes the bracket for its own
+    assert latex.startswith("% In the preamble: \\usepackage{booktabs,amssymb}\n")
+    assert r"Models, by gpt\_4 & 50 %" in markdown
+    assert r"| \_\_init\_\_ \<b> \`x\` \\ \| | 2 |" in markdown
+
+
+def test_latex_has_no_sign_that_a_plain_compiler_does_not_know(value):
+    assert "mean (ρ)" in all_as_markdown(list_tables(value))
+    assert all_as_latex(list_tables(value)).isascii()  # as the names in it are
+
+
+def rows_of(value, title):
+    table = next(one for one in list_tables(value) if one.title == title)
+    return [dict(zip(table.head, row, strict=True)) for row in table.rows]
+
+
+@pytest.fixture
+def open_study(store, tmp_path):
+    """Return a study in which some replies cannot be read and people are undecided on some items."""
+
+    def verdicts(n):
+        people = [human(name, label_of(n + (n % 6 == 0) * at)) for at, name in enumerate(("ana", "ben", "cyd"))]
+        return [*people, judged(None if n % 5 == 0 else label_of(n + (n % 4 == 0)))]
+
+    items = many(verdicts, 40)
+    return agree(store, put(store, tmp_path, items), Options(resamples=100))
+
+
+def test_what_a_judge_did_not_say_bounds_its_agreement(open_study):
+    left = open_study["judges"][0]["left_out"]
+    silent = {row["judge"]: row["◆ j"] for row in rows_of(open_study, "What judges did not say")}
+    assert silent["unreadable"] == "8"
+    assert silent["items without a label"] == str(left["items"])
+    low, high = left["bounds"]
+    assert silent["agreement if none agreed"] == f"{100 * low:.0f} %"
+    assert silent["agreement if all agreed"] == f"{100 * high:.0f} %"
+
+
+def test_items_without_a_consensus_are_counted_and_warned_of(open_study):
+    undecided = open_study["consensus"]["left_out"]["undecided"]
+    assert undecided == 7
+    flow = {row["step"]: row["count"] for row in rows_of(open_study, "Items, from sampled to overlapping")}
+    assert flow["items without a consensus of people"] == "7"
+    assert flow["replies unreadable"] == "8"
+    assert [text for text in open_study["warnings"] if text.startswith("7 items left out wherever a judge is held")]
+    assert "items without are left out (7)" in write_report(open_study)
+
+
+def test_the_report_has_the_ceiling_in_each_statistic_and_the_test_person_by_person(open_study):
+    judge = open_study["judges"][0]
+    ceilings = rows_of(open_study, "The human ceiling in each statistic")
+    assert [row["statistic"] for row in ceilings] == ["exact agreement", "Cohen's kappa", "quadratic kappa"]
+    assert ceilings[2]["gap"].estimate == judge["ceilings"]["kappa_quadratic"]["gap"]
+    tested = tabulate_replaced(open_study)
+    assert tested.title in [table.title for table in list_tables(open_study)]
+    assert [row[1] for row in tested.rows] == ["● ana", "● ben", "● cyd", "mean (ρ)"]
+    assert tested.rows[-1][3] == f"{100 * judge['alt_test']['advantage_probability']:.0f} %"
+    labels = rows_of(open_study, "Labels given")
+    assert {row["rater"]: row["● ana"] for row in labels}["n"] == "40"
+
+
+def test_the_methods_name_every_rule_in_force(store, tmp_path):
+    items = many(lambda n: [human("ana", label_of(n)), judged(label_of(n))])
+    study = put(store, tmp_path, items)
+    usual = write_report(agree(store, study, Options(resamples=100)))
+    assert "strict: where they differ the item is a tie" in usual
+    assert "<dt>Length rule</dt><dd>none.</dd>" in usual
+    ruled = write_report(agree(store, study, Options(resamples=100, length_k=50, combine="drop", undecided="tie")))
+    assert "drop: where they differ the item is left out" in ruled
+    assert "longer by more than 50 characters" in ruled
+    assert "an item without is a tie" in ruled

@@ -227,6 +227,15 @@ def test_reasons_stand_under_the_item_s_sides_whichever_order_the_judge_saw(put)
     assert "reason of A=B" not in shown  # it is empty
 
 
+def test_a_disagreement_bears_the_raters_marks_and_how_sure_they_were(put):
+    given = [human("ana", "B++", confidence=70), judged("A+", confidence=90)]
+    shown = put([item(0, given)]).show(at(f"study=s&view=disagreements&{QUICK}"))
+    head = re.sub(r"<[^>]*>", "", shown[shown.index('<article class="differ"') :].split("</header>")[0])
+    assert "● people B++ · ◆ judge A+ · differ by 3" in head
+    assert re.findall(r"confidence (\d+)", shown) == ["70", "90"]
+    assert "the furthest apart first, and of those the judge's surest, where that is known" in shown
+
+
 def test_a_cell_of_a_table_holds_its_number_and_the_ends_for_a_csv_file(page):
     shown = page.show(at(f"study=s&{QUICK}"))
     pair = agree(page.store, "s", Options(resamples=100))["judges"][0]["vs_consensus"]
@@ -254,6 +263,60 @@ def test_two_judges_are_told_apart_in_words(put):
 
     same = put([item(n, alike(n)) for n in range(24)], "alike").show(at(f"study=alike&{QUICK}"))
     assert "<strong>The two cannot be told apart by how often they agree with people.</strong>" in same
+
+
+def test_three_judges_are_compared_with_what_the_many_pairs_leave_of_a_p(put):
+    def verdicts(n):
+        judges = [judged(label(n + (n % 4 < place)), name=f"j{place}") for place in range(3)]
+        return [human("ana", label(n)), human("ben", label(n)), *judges]
+
+    shown = put([item(n, verdicts(n)) for n in range(24)]).show(at(f"study=s&{QUICK}"))
+    told = re.sub(r"<[^>]*>", "", re.search(r'<p data-pair="0-1" hidden>(.*?)</p>', shown)[1])
+    assert re.search(r"agreement −25 % \[.*%, .*%\], kappa −0\.\d\d \[", told)
+    assert re.search(r"p 0\.031, q 0\.\d+ over 3 pairs of judges\.", told)
+
+
+def test_scores_are_compared_by_the_statistic_of_the_sentence(put):
+    def direct(n):
+        given = [human("ana", str(n % 5 + 1)), human("ben", str(n % 5 + 1))]
+        given += [judged(str((n + n % place) % 5 + 1), None, name=f"j{place}") for place in (2, 3)]
+        texts = {"instruction": "Q?", "response": "x", "rubric": "helpfulness", "model_a": f"m{n % 2}"}
+        return {"id": f"d{n}", **texts, "verdicts": given}
+
+    page = put([direct(n) for n in range(20)], protocol="prometheus-direct-no-reference")
+    shown = page.show(at(f"study=s&{QUICK}"))
+    assert "Pearson’s r <span" in re.search(r'<p data-pair="0-1" hidden>(.*?)</p>', shown)[1]
+    models = shown[shown.index('id="card-models"') :].split("</section>")[0]
+    assert "mean score" in models
+    assert "Bradley" not in models
+
+
+def test_every_row_of_a_table_has_a_head_and_a_number_without_interval_says_why(put):
+    given = [human("ana", "A+"), human("ben", "A+"), judged("A+"), judged("A+", "BA")]
+    shown = put([item(n, given) for n in range(12)]).show(at(f"study=s&{QUICK}"))
+    rows = re.findall(r"<tr>(<t[dh][^>]*>)", shown.replace("<thead><tr>", "<thead>"))
+    assert rows
+    assert all(row.startswith('<th scope="row"') for row in rows)
+    votes = shown[shown.index('id="card-votes"') :].split("</section>")[0]
+    assert re.search(r'>100 %<span class="unseen"> \([^<]+\)</span></span></td>', votes)
+
+
+def test_numbers_of_models_say_from_how_many_they_are(put):
+    tagged = [item(n, usual(n), tags=["Coding & Debugging"], model_a=f"m{n % 3}") for n in range(24)]
+    shown = put(tagged).show(at(f"study=s&{QUICK}"))
+
+    def card(name):
+        return re.sub(r"<[^>]*>", " ", shown[shown.index(f'id="card-{name}"') :].split("</section>")[0])
+
+    assert re.search(r"\] +\(n \d+\)", card("tasks"))
+    assert re.search(r"judge +models +Spearman of strengths +◆ +j +\d ", card("ranks"))
+    assert re.search(r"judge +model +n +K = 0", card("length-rules"))
+
+
+def test_what_a_judge_prefers_beyond_people_stands_in_the_chart_of_length(page):
+    shown = page.show(at(f"study=s&{QUICK}"))
+    chart = shown[shown.index('id="card-length"') :].split("</svg>")[0]
+    assert re.search(r">gap −?\d+ % \[", chart)
 
 
 def test_a_page_asked_for_again_is_not_computed_again_until_a_verdict_is_added(page, put, monkeypatch):

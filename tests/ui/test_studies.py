@@ -10,7 +10,7 @@ import pytest
 from exchange.exporting import interchange_lines
 from exchange.panel import Options
 from exchange.planning import Wishes, plan_from_pilot
-from judge.domain import GivenVerdict, Item, Study, Turn
+from judge.domain import GivenVerdict, Item, Rubric, Study, Turn
 from judge.protocol import find_protocol, list_protocols
 from storage.imports import prepare
 from ui.annotators import show_links
@@ -346,7 +346,10 @@ def test_the_plan_is_that_of_the_formula(page):
 
 
 def test_the_whole_plan_is_from_the_study_chosen_or_from_what_is_expected(page, sqlite):
-    assert "From what is expected" in page.plan.plan(at(), 70, 5, 3, *RULES)
+    expected = Texts(page.plan.plan(at(), 70, 5, 3, *RULES))
+    assert "From what is expected" in expected.text
+    assert expected.texts[expected.texts.index("agreement (if 70 %)") + 2] == "323"  # as the calculator says
+    assert "From what is expected" in page.plan.plan(at(), 0, 5, 3, *RULES)
     sqlite.create_study(Study("s", WILDBENCH))
     assert "From what is expected" in page.plan.plan(at("s"), 70, 5, 3, *RULES)
     labels = WILDBENCH.scale.labels
@@ -363,12 +366,32 @@ def test_the_whole_plan_is_from_the_study_chosen_or_from_what_is_expected(page, 
             assert f"{need[key]:,}" in shown.texts
     for row in value["by_annotators"]:
         assert f"{row['needed'][1]['verdicts']:,}" in shown.texts
-    assert f"differ by 5 points: {value['two_judges']['items']:,} items" in shown.text
+    two, test = value["two_judges"], value["alt_test"]
+    assert f"exactly one of them is right on {100 * two['discordance']:.0f} %: {two['items']:,} items" in shown.text
+    assert f"in 80 % of such studies, with the margin ε {test['epsilon']:g}:" in shown.text
+    for need in value["prediction_powered"]["needed"]:
+        assert {f"{need[key]:,}" for key in ("labels", "labels_without_judge")} <= set(shown.texts)
     other = plan_from_pilot(sqlite, "s", Wishes(width=0.07, judge=0.7), Options("3", "first"))
     assert (
         f"{other['kappa'][0]['needed'][0]['items']:,}" in Texts(page.plan.plan(at("s"), 70, 7, 3, "3", "first")).texts
     )
     assert "one of" in page.plan.plan(at("s"), 70, 7, 3, "4", "first")
+
+
+def test_a_mean_score_is_planned_in_points_of_its_own_scale(page, sqlite):
+    protocol = find_protocol("prometheus-direct-no-reference").version
+    sqlite.create_study(Study("scores", protocol))
+    for n in range(40):
+        people = [GivenVerdict(name, "human", str((n + n % step) % 5 + 1)) for step, name in ((2, "ana"), (3, "ben"))]
+        judge = GivenVerdict("j", "judge", str((n + n % 4 // 3) % 5 + 1))
+        item = Item(f"q{n}", (Turn("user", "?"),), "a", rubric=Rubric("Is it right?"))
+        sqlite.add_prepared("scores", [prepare(item, [*people, judge])])
+    value = plan_from_pilot(sqlite, "scores", Wishes(width=0.05, judge=0.7))
+    shown = Texts(page.plan.plan(at("scores"), 70, 5, 3, *RULES))
+    labels = value["prediction_powered"]
+    saved = "; ".join(f"{need['labels']:,} for ± {need['half_width']:g}" for need in labels["needed"])
+    assert f"If a judge reads many more (correlation {labels['correlation']:.2f}): {saved}." in shown.text
+    assert not any(text.startswith("mean score") for text in shown.texts)  # its points are not those of the table
 
 
 def test_hostile_names_are_text_everywhere(page, sqlite, tmp_path):
