@@ -92,6 +92,8 @@ class Basis:
 
 def plan_without_pilot(wishes: Wishes) -> dict[str, Any]:
     """Return the plan from expectations: labels used equally often, raters right independently of each other."""
+    if wishes.kappa < (least := -1 / (wishes.labels - 1)):
+        raise InputError(f"kappa cannot be below {least:.2f} on {wishes.labels} labels that are used equally often")
     power = {
         many: simulate_from_expectation(
             Expected(many, wishes.human, wishes.judge, wishes.labels), wishes.epsilon, Trials(seed=wishes.seed)
@@ -175,9 +177,13 @@ def _correlate(categories: Categories, one: IntArray, two: IntArray) -> float | 
 def _pilot_tables(panel: Panel) -> Iterator[tuple[str, IntArray]]:
     """Yield name and table: people with each other, and the judges with their consensus."""
     k = len(panel.categories)
-    people = panel.humans[:2]
-    if len(people) == 2:
-        yield "people with each other", count_pairs(panel.codes[:, people[0]], panel.codes[:, people[1]], k)
+    said = panel.codes[:, list(panel.humans)]
+    seen = (said >= 0).astype(np.float64)
+    common = np.triu(seen.T @ seen, 1)
+    if common.any():
+        # The two people with most items in common: the first two may never have met.
+        one, two = np.unravel_index(common.argmax(), common.shape)
+        yield "people with each other", count_pairs(said[:, one], said[:, two], k)
     for judge in panel.judges if panel.humans else ():
         table = count_pairs(panel.consensus[0], panel.codes[:, judge], k)
         if table.sum():
@@ -208,7 +214,7 @@ def _agreement(wishes: Wishes, basis: Basis, name: str, table: Table) -> dict[st
         "kappa_linear": basis.categories.weights("linear"),
         "kappa_quadratic": basis.categories.weights("quadratic"),
     }
-    share = float(np.trace(np.asarray(table)) / np.sum(table)) if np.sum(table) else 0.5
+    share = float(np.trace(np.asarray(table)) / np.sum(table))
     found = {key: float(cohen_kappa(table, weight)) for key, weight in weights.items()}
     known: dict[str, Any] = {"of": name, **{key: one if np.isfinite(one) else None for key, one in found.items()}}
     known["agreement"] = share

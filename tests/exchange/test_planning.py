@@ -158,3 +158,48 @@ def test_scores_are_planned_as_means_and_correlations(store) -> None:
     told = tell_plan(value)
     assert "win rate" not in told
     assert "± 0.1 points" in told
+
+
+def test_people_who_never_met_are_not_the_pilot_for_people_with_each_other(store, make_study) -> None:
+    make_study(0)
+    made = []
+    for n in range(60):
+        two = ("ana", "eva") if n % 3 else ("ben", "eva")  # ana and ben have no item in common
+        people = [GivenVerdict(name, "human", LABELS[(n + (n % (4 + at) == 0)) % 3]) for at, name in enumerate(two)]
+        made.append(prepare(Item(f"q{n}", (Turn("user", "Q"),), "a", "b"), people))
+    store.add_prepared("s", made)
+    [found] = plan_from_pilot(store, "s", Wishes())["kappa"]
+    pairs = {(one["a"], one["b"]): one for one in agree(store, "s", Options(resamples=20))["pairs"]}
+    assert (found["of"], found["kappa"]) == ("people with each other", pairs["ana", "eva"]["kappa"]["value"])
+    assert pairs["ana", "eva"]["n"] == 40
+
+
+def test_where_no_two_people_met_nothing_is_said_of_people_with_each_other(store, make_study) -> None:
+    make_study(0)
+    made = []
+    for n in range(40):
+        said = [GivenVerdict(f"h{n % 2}", "human", LABELS[n % 3]), GivenVerdict("j", "judge", LABELS[n % 5 % 3])]
+        made.append(prepare(Item(f"q{n}", (Turn("user", "Q"),), "a", "b"), said))
+    store.add_prepared("s", made)
+    assert [one["of"] for one in plan_from_pilot(store, "s", Wishes())["kappa"]] == ["j with people"]
+
+
+def test_a_judge_who_says_the_opposite_saves_no_labels(accord) -> None:
+    powered = json.loads(accord("plan", "--correlation", "-0.6", "--json").stdout)["prediction_powered"]
+    assert [need["labels"] for need in powered["needed"]] == [need["labels_without_judge"] for need in powered["needed"]]
+
+
+def test_a_kappa_that_cannot_be_is_refused(accord) -> None:
+    done = accord("plan", "--kappa", "-0.5")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.strip() == b"error: kappa cannot be below -0.25 on 5 labels that are used equally often"
+    assert accord("plan", "--kappa", "-0.5", "--labels", "3").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "option", ["width", "kappa", "judge", "human", "epsilon", "power", "difference", "correlation", "cluster-size"]
+)
+def test_what_is_not_a_number_plans_nothing(accord, option: str) -> None:
+    done = accord("plan", f"--{option}", "nan", "--json")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert f"--{option}".encode() in done.stderr
