@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, TypeVar
 
 from exchange.formats import FORMATS, detect
+from exchange.formats.cells import fits
 from exchange.formats.columns import fill_mapping
 from exchange.formats.table import convert_table
 from exchange.interchange import FieldError, Record, record_from_json
@@ -260,7 +261,8 @@ class _Check:
         if self.format == "csv" and isinstance(first.value, dict):
             self.columns = tuple(map(str, first.value))
             said, rest = self.request.mapping, self.request.guess_rest
-            self.mapping = fill_mapping(said, self.columns) if rest or not said else said
+            filled = fill_mapping(said, self.columns) if rest or not said else said
+            self.mapping = {name: at for name, at in filled.items() if name in said or fits(name, first.value.get(at))}
             shown = ", ".join(f"{name}={column}" for name, column in self.mapping.items())
             self.notes.append(f"columns taken as {shown} (--map FIELD=COLUMN says otherwise)")
         if self.request.mapping:

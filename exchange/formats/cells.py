@@ -59,6 +59,17 @@ _FITTING: dict[str, Callable[[str], bool]] = {
     "repeat": lambda written: written.lower() in ("true", "false"),
     "metadata": lambda written: isinstance(structure(written), dict),
 }
+# How such values are written, for whoever wrote them otherwise.
+WRITTEN = {
+    "kind": " or ".join(get_args(RaterKind)),
+    "status": " or ".join(get_args(Status)),
+    "order": " or ".join(get_args(Order)),
+    "seconds": "a number",
+    "created": "a time such as 2026-01-05T10:00:00Z",
+    "confidence": "a whole number from 0 to 100",
+    "repeat": "true or false",
+    "metadata": "a JSON object",
+}
 
 
 def structure(value: Any) -> Any:

@@ -186,7 +186,9 @@ def test_where_no_two_people_met_nothing_is_said_of_people_with_each_other(store
 
 def test_a_judge_who_says_the_opposite_saves_no_labels(accord) -> None:
     powered = json.loads(accord("plan", "--correlation", "-0.6", "--json").stdout)["prediction_powered"]
-    assert [need["labels"] for need in powered["needed"]] == [need["labels_without_judge"] for need in powered["needed"]]
+    assert [need["labels"] for need in powered["needed"]] == [
+        need["labels_without_judge"] for need in powered["needed"]
+    ]
 
 
 def test_a_kappa_that_cannot_be_is_refused(accord) -> None:
