@@ -119,7 +119,11 @@ BAD: dict[str, tuple[bytes | Callable[[], bytes], str, str]] = {
         "x.csv:2: has more",
     ),
     "a table row with too few cells": (b"id,instruction,response_a,response_b\n1,q,a\n", "x.csv", "x.csv:2: has fewer"),
-    "a table in another encoding": (b"id,instruction,response_a,response_b\n1,caf\xe9,a,b\n", "x.csv", "is not UTF-8"),
+    "a table in another encoding": (
+        b"id,instruction,response_a,response_b\n1,caf\xe9,a,b\n",
+        "x.csv",
+        "x.csv:2: is not UTF-8",
+    ),
     "a table without responses": (b"id,colour\n1,red\n", "x.csv", "x.csv"),
     "not a Parquet file": (b"PAR1 but not really", "x.parquet", "is not a Parquet file"),
 }

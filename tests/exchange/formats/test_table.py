@@ -105,7 +105,12 @@ def test_columns_that_only_bear_our_names_are_left_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("field", "ours", "theirs", "told"),
     [
-        ("kind", "human", "Judge", "'Judge' is no kind and the cells above it are such: write human or judge, or rename"),
+        (
+            "kind",
+            "human",
+            "Judge",
+            "'Judge' is no kind and the cells above it are such: write human or judge, or rename",
+        ),
         ("status", "ok", "lost", "'lost' is no status"),
         ("created", "2026-01-05", "5.1.2026", "write a time such as 2026-01-05T10:00:00Z"),
         ("confidence", "1", "0.8", "write a whole number from 0 to 100"),
