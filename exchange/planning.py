@@ -224,6 +224,11 @@ def _agreement(wishes: Wishes, basis: Basis, name: str, table: Table) -> dict[st
     return known
 
 
+def _some(items: int | None) -> int | None:
+    """Return the items needed, or None: a pilot in which nothing varies cannot tell, for none at all is no answer."""
+    return items or None
+
+
 def _table_correlation(values: FloatArray, table: Table) -> float | None:
     one, two = (np.repeat(at, table.astype(np.int64).ravel()) for at in np.indices(table.shape).reshape(2, -1))
     return _correlate(Categories(tuple(values.tolist())), one, two)
@@ -233,13 +238,13 @@ def _needs(
     wishes: Wishes, table: Table, weights: dict[str, FloatArray], known: dict[str, Any], width: float
 ) -> dict[str, Any]:
     effect = wishes.effect
-    items = {name: items_for_kappa(table, weight, width, effect=effect) for name, weight in weights.items()}
+    items = {name: _some(items_for_kappa(table, weight, width, effect=effect)) for name, weight in weights.items()}
     need: dict[str, Any] = {
         "half_width": width,
         "items": items["kappa"],
         "items_for_kappa_linear": items["kappa_linear"],
         "items_for_kappa_quadratic": items["kappa_quadratic"],
-        "items_for_agreement": items_for_share(known["agreement"], width, effect=effect),
+        "items_for_agreement": _some(items_for_share(known["agreement"], width, effect=effect)),
     }
     if known.get("correlation") is not None:
         need["items_for_correlation"] = items_for_correlation(known["correlation"], width, effect=effect)
@@ -266,8 +271,8 @@ def _by_annotators(wishes: Wishes, basis: Basis) -> list[dict[str, Any]]:
         return []
     found = []
     for many in sorted({*ANNOTATORS, *basis.power}):
-        sizes = [(width, basis.spread.items(many, width, effect=wishes.effect)) for width in wishes.widths]
-        needed = [{"half_width": width, "items": items, "verdicts": items * many} for width, items in sizes]
+        sizes = [(width, _some(basis.spread.items(many, width, effect=wishes.effect))) for width in wishes.widths]
+        needed = [{"half_width": width, "items": items, "verdicts": items and items * many} for width, items in sizes]
         test = _alt_test(wishes, basis.power.get(many, []))
         if basis.source == "pilot" and many > basis.people:
             test["why"] = f"the pilot has only {basis.people} people"
@@ -292,7 +297,7 @@ def _mean_score(wishes: Wishes, basis: Basis) -> dict[str, Any] | None:
     """Return the items for the mean of people's scores, in points of the scale; None where they give no scores."""
     if basis.scores is None:
         return None
-    sizes = [(width, items_for_mean(basis.scores, width, effect=wishes.effect)) for width in wishes.widths]
+    sizes = [(width, _some(items_for_mean(basis.scores, width, effect=wishes.effect))) for width in wishes.widths]
     return {"sd": basis.scores, "needed": [{"half_width": width, "items": items} for width, items in sizes]}
 
 
@@ -307,5 +312,5 @@ def _prediction_powered(wishes: Wishes, basis: Basis) -> dict[str, Any]:
         spread = 0.5 if basis.scores is None else basis.scores
         without = items_for_mean(spread, width, effect=wishes.effect)
         saved = labels_for_prediction_powered(without, basis.correlation)
-        needed.append({"half_width": width, "labels_without_judge": without, "labels": saved})
+        needed.append({"half_width": width, "labels_without_judge": without, "labels": _some(saved)})
     return {**told, "correlation": basis.correlation, "needed": needed, "why": None}

@@ -198,10 +198,28 @@ def test_a_kappa_that_cannot_be_is_refused(accord) -> None:
     assert accord("plan", "--kappa", "-0.5", "--labels", "3").returncode == 0
 
 
-@pytest.mark.parametrize(
-    "option", ["width", "kappa", "judge", "human", "epsilon", "power", "difference", "correlation", "cluster-size"]
-)
+@pytest.mark.parametrize("option", ["width", "epsilon", "cluster-size"])
 def test_what_is_not_a_number_plans_nothing(accord, option: str) -> None:
     done = accord("plan", f"--{option}", "nan", "--json")
     assert (done.returncode, done.stdout) == (2, b"")
     assert f"--{option}".encode() in done.stderr
+
+
+def test_a_pilot_in_which_all_agree_does_not_ask_for_no_items_at_all(store, make_study) -> None:
+    make_study(0)
+    made = []
+    for n in range(40):
+        raters = (("ana", "human"), ("ben", "human"), ("j", "judge"))
+        said = [GivenVerdict(name, kind, LABELS[n % 3]) for name, kind in raters]
+        made.append(prepare(Item(f"q{n}", (Turn("user", "Q"),), "a", "b"), said))
+    store.add_prepared("s", made)
+    value = plan_from_pilot(store, "s", Wishes())
+    for made in value["kappa"]:
+        assert (made["kappa"], made["agreement"]) == (1, 1)
+        assert {need[key] for need in made["needed"] for key in need if key != "half_width"} == {None}
+    assert {need["items"] for row in value["by_annotators"] for need in row["needed"]} == {None}
+    assert {need["labels"] for need in value["prediction_powered"]["needed"]} == {None}
+    told = tell_plan(value)
+    assert " 0 items" not in told
+    assert "None" not in told
+    assert "it cannot be told for agreement" in told
