@@ -148,7 +148,7 @@ def _pilot_power(panel: Panel, wishes: Wishes) -> dict[int, list[Power]]:
     every = len(panel.humans)
     return {
         many: simulate_from_pilot((sides[0], sides[1]), measure, wishes.epsilon, many, Trials(seed=wishes.seed))
-        for many in sorted({every, *(number for number in ANNOTATORS if number < every)})
+        for many in sorted({every, *(number for number in (*ANNOTATORS, wishes.annotators) if number < every)})
     }
 
 
@@ -270,7 +270,7 @@ def _by_annotators(wishes: Wishes, basis: Basis) -> list[dict[str, Any]]:
     if basis.spread is None:
         return []
     found = []
-    for many in sorted({*ANNOTATORS, *basis.power}):
+    for many in sorted({*ANNOTATORS, wishes.annotators, *basis.power}):
         sizes = [(width, _some(basis.spread.items(many, width, effect=wishes.effect))) for width in wishes.widths]
         needed = [{"half_width": width, "items": items, "verdicts": items and items * many} for width, items in sizes]
         test = _alt_test(wishes, basis.power.get(many, []))

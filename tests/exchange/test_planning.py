@@ -134,6 +134,8 @@ def test_a_pilot_plans_for_fewer_people_than_it_has_and_says_that_it_has_no_more
     assert two["alt_test"]["power"] != three["alt_test"]["power"] == value["alt_test"]["power"]
     assert five["alt_test"]["why"] == "the pilot has only 3 people"
     assert five["needed"][0]["items"] < three["needed"][0]["items"] < two["needed"][0]["items"]
+    asked = plan_from_pilot(store, pilot, Wishes(annotators=4))["by_annotators"]
+    assert [row["annotators"] for row in asked] == [2, 3, 4, 5]
     assert "5: " in tell_plan(value)
 
 
