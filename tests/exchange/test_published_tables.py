@@ -304,10 +304,20 @@ def test_gwets_raters(tell: Any, observers: tuple[str, ...], labels: str, found:
     assert {name: round(people[name]["value"], 3) for name in found} == found
 
 
-def test_fourteen_raters_of_ten_subjects(tell: Any) -> None:
-    counts = "0,0,0,0,14 0,2,6,4,2 0,0,3,5,6 0,3,9,2,0 2,2,8,1,1 7,7,0,0,0 3,2,6,3,0 2,5,3,2,2 6,5,2,1,0 0,2,2,3,7"
+@pytest.mark.parametrize(
+    ("counts", "kappa"),
+    [
+        # Fourteen raters, in an encyclopaedia; five raters (Fleiss's book, and the manual of Stata).
+        (
+            "0,0,0,0,14 0,2,6,4,2 0,0,3,5,6 0,3,9,2,0 2,2,8,1,1 7,7,0,0,0 3,2,6,3,0 2,5,3,2,2 6,5,2,1,0 0,2,2,3,7",
+            0.2099,
+        ),
+        ("1,4,0 2,0,3 0,0,5 4,0,1 3,0,2 1,4,0 5,0,0 0,4,1 1,0,4 3,0,2", 0.4179),
+    ],
+)
+def test_many_raters_of_ten_subjects(tell: Any, counts: str, kappa: float) -> None:
     units = ("".join(str(at) * int(n) for at, n in enumerate(row.split(","), 1)) for row in counts.split())
-    assert round(tell(items_of(units), scores(5))["groups"]["humans"]["fleiss_kappa"]["value"], 3) == 0.210
+    assert round(tell(items_of(units), scores(5))["groups"]["humans"]["fleiss_kappa"]["value"], 4) == kappa
 
 
 def test_four_judges_of_eight_wines(tell: Any) -> None:
