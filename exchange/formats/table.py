@@ -124,7 +124,7 @@ class _Line:
                 "rename one, or name it in the mapping"
             )
         if isinstance(self.value.get("verdicts"), list):
-            raise row.refuse("verdicts: a table's verdicts are columns: import the file without --map")
+            raise row.refuse("verdicts: a table's verdicts are columns: import the file as accord, without a mapping")
         # A table of verdicts stays one where a cell is empty: its rows may still be of one item.
         self.judged = any(field == "label" or _of_rater(field) for field in mapping)
 

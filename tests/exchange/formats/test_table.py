@@ -261,7 +261,7 @@ def test_what_is_no_label_is_not_left_out_in_silence() -> None:
     mapping = {"instruction": "a", "response": "b", "label:ana": "c"}
     assert mapped(mapping, {"a": "1", "b": "x", "c": [4]}) == ["t.csv:1: c: must be a label of the scale"]
     (error,) = mapped(mapping, {"a": "1", "b": "x", "c": "4", "verdicts": [{"rater": "ben", "label": "4"}]})
-    assert "verdicts: a table's verdicts are columns: import the file without --map" in error
+    assert "verdicts: a table's verdicts are columns: import the file as accord, without a mapping" in error
 
 
 def test_missing_numbers_of_a_parquet_file_are_missing() -> None:
