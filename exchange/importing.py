@@ -289,7 +289,7 @@ class _Check:
         try:
             record = record_from_json(row.value)
         except FieldError as error:
-            self._refuse(row.refuse(str(error)))
+            self._refuse(row.place_of(error.field).refuse(str(error)))
             return
         if self.known_protocol is None:
             self.known_protocol = _suited(record)
@@ -297,7 +297,9 @@ class _Check:
         try:
             for part in split_pair(record, self.protocol):
                 yield self._counted(self._checked(part), row)
-        except (FieldError, ItemError) as error:
+        except FieldError as error:
+            self._refuse(row.place_of(error.field).refuse(str(error)))
+        except ItemError as error:
             self._refuse(row.refuse(str(error)))
 
     def _checked(self, record: Record) -> Record:

@@ -317,3 +317,15 @@ def test_more_verdicts_than_a_database_can_count_are_refused(command, tmp_path: 
     code, _, err = command(*words, "--wanted", 10**20)
     assert code == 2
     assert "--wanted" in err
+
+
+def test_a_bad_verdict_is_named_by_its_own_line_of_a_table(command, tmp_path: Path) -> None:
+    lines = ["prompt,answer_a,answer_b,winner,rater,kind"]
+    lines += ["Why?,x,y,A,ana,human", "How?,x,y,B,ana,human", "Why?,x,y,neither,ben,human"]
+    words = ("import", "t.csv", "--study", "s", "--protocol", PREFERENCE, "--map", "kind=kind")
+    (tmp_path / "t.csv").write_text("\n".join(lines), encoding="utf-8")
+    code, _, err = command(*words)
+    assert code == 2
+    assert "t.csv:4: verdicts[1].label: 'neither' is not a label" in err
+    (tmp_path / "t.csv").write_text("\n".join(lines).replace("neither,ben,human", "B,ben,robot"), encoding="utf-8")
+    assert "t.csv:4: verdicts[1].kind: must be human or judge, not 'robot'" in command(*words)[2]
