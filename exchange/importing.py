@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, TypeVar
 
 from exchange.formats import FORMATS, detect
-from exchange.formats.cells import fits
+from exchange.formats.cells import WRITTEN, fits
 from exchange.formats.columns import fill_mapping
 from exchange.formats.table import convert_table
 from exchange.interchange import FieldError, Record, record_from_json
@@ -265,6 +265,10 @@ class _Check:
             self.mapping = {name: at for name, at in filled.items() if name in said or fits(name, first.value.get(at))}
             shown = ", ".join(f"{name}={column}" for name, column in self.mapping.items())
             self.notes.append(f"columns taken as {shown} (--map FIELD=COLUMN says otherwise)")
+            if others := [f"{at} ({WRITTEN[name]})" for name, at in filled.items() if name not in self.mapping]:
+                self.notes.append(
+                    f"columns kept as metadata, for they do not hold what their name says: {', '.join(others)}"
+                )
         if self.request.mapping:
             converted = convert_table(chained, self.request.mapping, guess_rest=self.request.guess_rest)
         else:

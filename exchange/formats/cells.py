@@ -50,8 +50,8 @@ def _is_time(written: str) -> bool:
 
 
 _FITTING: dict[str, Callable[[str], bool]] = {
-    "kind": lambda written: written in get_args(RaterKind),
-    "status": lambda written: written in get_args(Status),
+    "kind": lambda written: written.lower() in get_args(RaterKind),
+    "status": lambda written: written.lower() in get_args(Status),
     "order": lambda written: written in get_args(Order),
     "seconds": _is_number,
     "created": _is_time,

@@ -196,7 +196,7 @@ class _Line:
                 kind, _, rater = field.partition(":")
                 found.append({"rater": rater, "label": label, **({"kind": "judge"} if kind == "judge" else {})})
         label = self._label("label")
-        if label is not None or self.text("status") not in (None, "ok"):
+        if label is not None or (self.text("status") or "ok").lower() != "ok":
             found.append(present({"rater": self._rater(), "label": label, **self._given()}))
         return found
 
@@ -229,6 +229,7 @@ class _Line:
 
     def _given(self) -> dict[str, Any]:
         given: dict[str, Any] = {field: self.text(field) for field in _GIVEN}
+        given |= {field: said.lower() for field in ("kind", "status") if (said := given[field])}
         if given["kind"] is None and plain_name(self.mapping.get("rater", "")).startswith("judge"):
             given["kind"] = "judge"
         if seconds := self.text("seconds"):

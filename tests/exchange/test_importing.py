@@ -307,7 +307,8 @@ def test_a_column_that_only_bears_our_name_is_not_said_to_be_taken(command, tmp_
     code, _, err = command("import", "t.csv", "--study", "s", "--protocol", PREFERENCE)
     assert code == 0
     assert "label=winner" in err
-    assert "status" not in err
+    assert "status=status" not in err
+    assert "kept as metadata, for they do not hold what their name says: status (ok or unreadable or" in err
     assert exported(command, tmp_path)[0]["metadata"] == {"status": "done"}
 
 

@@ -107,9 +107,9 @@ def test_columns_that_only_bear_our_names_are_left_as_they_are() -> None:
     [
         (
             "kind",
-            "human",
-            "Judge",
-            "'Judge' is no kind and the cells above it are such: write human or judge, or rename",
+            "Human",
+            "model",
+            "'model' is no kind and the cells above it are such: write human or judge, or rename",
         ),
         ("status", "ok", "lost", "'lost' is no status"),
         ("created", "2026-01-05", "5.1.2026", "write a time such as 2026-01-05T10:00:00Z"),
@@ -129,6 +129,12 @@ def test_a_column_holds_our_values_on_every_line_or_on_none(field: str, ours: st
 def test_a_number_that_is_no_whole_one_is_left_to_the_scale(score: float, label: str) -> None:
     (verdict,) = records("csv", {"question": "Why?", "response": "x", "score": score})[0].verdicts
     assert verdict.label == label
+
+
+def test_kind_and_status_may_be_written_large() -> None:
+    rows = [{**TABLE, "kind": "Human"}, {**TABLE, "rater": "gpt", "kind": "Judge", "winner": "", "status": "Refused"}]
+    found = [(verdict.kind, verdict.status) for verdict in records("csv", *rows)[0].verdicts]
+    assert found == [("human", "ok"), ("judge", "refused")]
 
 
 def test_a_judge_without_a_label() -> None:
