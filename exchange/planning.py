@@ -122,7 +122,8 @@ def plan_from_pilot(store: Store, study: str, wishes: Wishes, options: Options |
         raise InputError(f"study {study!r} has no two raters with a common item: plan without --study")
     discordance, correlation = _compare_judges(panel, wishes)
     codes = panel.codes[:, list(panel.humans)]
-    spread = spread_of(codes, panel.codes[:, panel.judges[0]]) if panel.judges else None
+    judges = _known_judges(panel)
+    spread = spread_of(codes, panel.codes[:, judges[0]]) if judges else None
     scores = None
     if panel.kind == "direct" and panel.by_distance and np.count_nonzero(codes >= 0) > 1:
         scores = float(panel.categories.array[codes[codes >= 0]].std(ddof=1))
@@ -136,13 +137,20 @@ def plan_from_pilot(store: Store, study: str, wishes: Wishes, options: Options |
     }
 
 
+def _known_judges(panel: Panel) -> list[int]:
+    """Return the judges that have an item in common with people: of others a pilot knows nothing."""
+    labelled = (panel.codes[:, list(panel.humans)] >= 0).any(axis=1)
+    return [judge for judge in panel.judges if (labelled & (panel.codes[:, judge] >= 0)).any()]
+
+
 def _pilot_power(panel: Panel, wishes: Wishes) -> dict[int, list[Power]]:
     """Return the power with as many people as the pilot has, and with fewer of them."""
-    if len(panel.humans) < 2 or not panel.judges:
+    judges = _known_judges(panel)
+    if len(panel.humans) < 2 or not judges:
         return {}
     ordinal = panel.by_distance
     values = panel.categories.array if ordinal else np.arange(len(panel.categories), dtype=np.float64)
-    people, judge = panel.codes[:, list(panel.humans)], panel.codes[:, panel.judges[0]]
+    people, judge = panel.codes[:, list(panel.humans)], panel.codes[:, judges[0]]
     sides = [np.where(side >= 0, values[side], np.nan) for side in (people, judge)]
     measure: Measure = "rmse" if ordinal else "match"
     every = len(panel.humans)
@@ -158,7 +166,7 @@ def _compare_judges(panel: Panel, wishes: Wishes) -> tuple[float, float | None]:
     Where a pilot has only one judge, two are taken to differ as is expected.
     """
     people = panel.consensus[0]
-    judges = [panel.codes[:, judge] for judge in panel.judges]
+    judges = [panel.codes[:, judge] for judge in _known_judges(panel)]
     discordance = wishes.discordance
     if len(judges) >= 2 and (common := (people >= 0) & (judges[0] >= 0) & (judges[1] >= 0)).any():
         discordance = float(np.mean(((judges[0] == people) != (judges[1] == people))[common]))

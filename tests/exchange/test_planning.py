@@ -225,3 +225,11 @@ def test_a_pilot_in_which_all_agree_does_not_ask_for_no_items_at_all(store, make
     assert " 0 items" not in told
     assert "None" not in told
     assert "it cannot be told for agreement" in told
+
+
+def test_a_judge_whom_people_never_met_does_not_stand_before_one_they_did(store, pilot) -> None:
+    alone = plan_from_pilot(store, pilot, Wishes())
+    before = prepare(Item("other", (Turn("user", "Q"),), "a", "b"), [GivenVerdict("a judge", "judge", "A")])
+    store.add_prepared(pilot, [before])
+    assert [rater["name"] for rater in agree(store, pilot, Options(resamples=20))["judges"]] == ["a judge", "j"]
+    assert plan_from_pilot(store, pilot, Wishes()) == alone
