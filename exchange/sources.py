@@ -182,14 +182,24 @@ def _parsed(location: str, number: int, data: bytes) -> Row | InputError:
     except RecursionError:
         return InputError(f"{location}:{number}: is nested too deeply")
     except ValueError as error:
-        return InputError(f"{location}:{number}: is not JSON: {error}")
+        return InputError(f"{location}:{number}: is not JSON that can be taken: {error}")
 
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON value: use null")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object each of whose keys stands once: of two, the first would be lost without a word."""
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise ValueError(f"{twice!r} stands twice in one object")
+    return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice)
 
 
 def _document_rows(location: str, first: bytes, number: int, stream: Stream) -> Iterator[Row | InputError]:
