@@ -163,7 +163,7 @@ def import_(
     column: Annotated[
         list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="What a table's column means; repeatable.")
     ] = None,
-    wanted: Annotated[int, typer.Option(help="Verdicts wanted per item, for a new study.", min=1)] = 3,
+    wanted: Annotated[int, typer.Option(help="Verdicts wanted per item, for a new study.", min=1, max=1_000_000)] = 3,
     seed: Annotated[int, typer.Option(help="The seed of a new study's shuffles.")] = 0,
     repair_text: Annotated[bool, typer.Option("--repair-text", help="Put right UTF-8 read as Windows-1252.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and store nothing.")] = False,
@@ -270,7 +270,12 @@ def mapping(pairs: list[str]) -> dict[str, str]:
     wrong = [pair for pair in pairs if not all(pair.partition("=")[::2])]
     if wrong:
         raise InputError(f"--map {wrong[0]!r}: write FIELD=COLUMN, such as --map response_a=answer1")
-    return dict(pair.split("=", 1) for pair in pairs)
+    told = [pair.split("=", 1) for pair in pairs]
+    fields, raters = [field for field, _ in told], [column for field, column in told if ":" in field]
+    for names, reason in ((fields, "is given two columns"), (raters, "is given to two raters")):
+        if twice := [name for at, name in enumerate(names) if name in names[:at]]:
+            raise InputError(f"--map: {twice[0]!r} {reason}: say once what each column means")
+    return dict(told)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -120,8 +120,11 @@ def items_for_difference(
 
 
 def labels_for_prediction_powered(classical: int, correlation: float) -> int:
-    """Return the human labels needed where `classical` would do without a judge, given many unlabelled items."""
-    return math.ceil(classical * (1.0 - correlation**2) - 1e-9)
+    """Return the human labels needed where `classical` would do without a judge, given many unlabelled items.
+
+    A judge who says the opposite of people saves none: its weight in the corrected number is never below 0.
+    """
+    return math.ceil(classical * (1.0 - max(correlation, 0.0) ** 2) - 1e-9)
 
 
 def power_of_alt_test(

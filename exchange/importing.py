@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, TypeVar
 
 from exchange.formats import FORMATS, detect
+from exchange.formats.cells import WRITTEN, fits
 from exchange.formats.columns import fill_mapping
 from exchange.formats.table import convert_table
 from exchange.interchange import FieldError, Record, record_from_json
@@ -266,9 +267,14 @@ class _Check:
         if self.format == "csv" and isinstance(first.value, dict):
             self.columns = tuple(map(str, first.value))
             said, rest = self.request.mapping, self.request.guess_rest
-            self.mapping = fill_mapping(said, self.columns) if rest or not said else said
+            filled = fill_mapping(said, self.columns) if rest or not said else said
+            self.mapping = {name: at for name, at in filled.items() if name in said or fits(name, first.value.get(at))}
             shown = ", ".join(f"{name}={column}" for name, column in self.mapping.items())
             self.notes.append(f"columns taken as {shown} (--map FIELD=COLUMN says otherwise)")
+            if others := [f"{at} ({WRITTEN[name]})" for name, at in filled.items() if name not in self.mapping]:
+                self.notes.append(
+                    f"columns kept as metadata, for they do not hold what their name says: {', '.join(others)}"
+                )
         if self.request.mapping:
             converted = convert_table(chained, self.request.mapping, guess_rest=self.request.guess_rest)
         else:
@@ -293,7 +299,7 @@ class _Check:
         try:
             record = record_from_json(row.value)
         except FieldError as error:
-            self._refuse(row.refuse(str(error)))
+            self._refuse(row.place_of(error.field).refuse(str(error)))
             return
         if self.known_protocol is None:
             self.known_protocol = _suited(record)
@@ -301,7 +307,9 @@ class _Check:
         try:
             for part in split_pair(record, self.protocol):
                 yield self._counted(self._checked(part), row)
-        except (FieldError, ItemError) as error:
+        except FieldError as error:
+            self._refuse(row.place_of(error.field).refuse(str(error)))
+        except ItemError as error:
             self._refuse(row.refuse(str(error)))
 
     def _checked(self, record: Record) -> Record:

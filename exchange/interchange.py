@@ -224,8 +224,10 @@ def _seconds(value: Mapping[str, Any], where: str) -> float | None:
     found = value.get("seconds")
     if found is None:
         return None
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < math.inf:
+    if isinstance(found, bool) or not isinstance(found, int | float):
         _refuse(f"{where}.seconds", "a number of seconds", found)
+    if not 0 <= found < math.inf:
+        raise FieldError(f"{where}.seconds", f"must be a number of seconds, 0 or more, not {found}")
     return float(found)
 
 
@@ -235,10 +237,10 @@ def _created(value: Mapping[str, Any], where: str) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(found)
-    except ValueError as error:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:  # a zone may lead out of the calendar
         reason = f"must be a time such as 2026-01-05T10:00:00Z, not {found!r}"
         raise FieldError(f"{where}.created", reason) from error
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _choice(value: Mapping[str, Any], key: str, choices: tuple[Any, ...], where: str) -> Any:

@@ -77,8 +77,10 @@ def _tell_annotators(value: dict[str, Any]) -> list[str]:
     lines = [f"  people per item, for a judge's agreement with them to ± {width:g}, and for that test"]
     for row in value["by_annotators"]:
         need = next(need for need in row["needed"] if need["half_width"] == width)
-        told = f"{need['items']} items ({need['verdicts']} verdicts); the test: {tell_test(row['alt_test'])}"
-        lines.append(f"    {row['annotators']}: {told}")
+        verdicts = f" ({need['verdicts']} verdicts)" if need["verdicts"] else ""
+        lines.append(
+            f"    {row['annotators']}: {_items(need['items'])}{verdicts}; the test: {tell_test(row['alt_test'])}"
+        )
     return lines if value["by_annotators"] else []
 
 
@@ -94,17 +96,15 @@ def _tell_mean(told: dict[str, Any] | None) -> list[str]:
     if told is None:
         return []
     head = f"  mean score (standard deviation {told['sd']:.2f})"
-    return [head, *(f"    ± {need['half_width']:g} points: {need['items']} items" for need in told["needed"])]
+    return [head, *(f"    ± {need['half_width']:g} points: {_items(need['items'])}" for need in told["needed"])]
 
 
 def _tell_labels(told: dict[str, Any]) -> list[str]:
     if told["why"]:
         return [f"  {told['of']} with a judge on many more items: cannot be told ({told['why']})"]
     head = f"  {told['of']} with a judge on many more items (correlation {told['correlation']:.2f} with people)"
-    return [
-        head,
-        *(
-            f"    ± {need['half_width']:g}: {need['labels']} human labels instead of {need['labels_without_judge']}"
-            for need in told["needed"]
-        ),
-    ]
+    lines = []
+    for need in told["needed"]:
+        labels = f"{need['labels']} human labels" if need["labels"] else "fewer human labels than can be told"
+        lines.append(f"    ± {need['half_width']:g}: {labels} instead of {need['labels_without_judge']}")
+    return [head, *lines]

@@ -92,6 +92,8 @@ class Basis:
 
 def plan_without_pilot(wishes: Wishes) -> dict[str, Any]:
     """Return the plan from expectations: labels used equally often, raters right independently of each other."""
+    if wishes.kappa < (least := -1 / (wishes.labels - 1)):
+        raise InputError(f"kappa cannot be below {least:.2f} on {wishes.labels} labels that are used equally often")
     power = {
         many: simulate_from_expectation(
             Expected(many, wishes.human, wishes.judge, wishes.labels), wishes.epsilon, Trials(seed=wishes.seed)
@@ -120,7 +122,8 @@ def plan_from_pilot(store: Store, study: str, wishes: Wishes, options: Options |
         raise InputError(f"study {study!r} has no two raters with a common item: plan without --study")
     discordance, correlation = _compare_judges(panel, wishes)
     codes = panel.codes[:, list(panel.humans)]
-    spread = spread_of(codes, panel.codes[:, panel.judges[0]]) if panel.judges else None
+    judges = _known_judges(panel)
+    spread = spread_of(codes, panel.codes[:, judges[0]]) if judges else None
     scores = None
     if panel.kind == "direct" and panel.by_distance and np.count_nonzero(codes >= 0) > 1:
         scores = float(panel.categories.array[codes[codes >= 0]].std(ddof=1))
@@ -134,19 +137,26 @@ def plan_from_pilot(store: Store, study: str, wishes: Wishes, options: Options |
     }
 
 
+def _known_judges(panel: Panel) -> list[int]:
+    """Return the judges that have an item in common with people: of others a pilot knows nothing."""
+    labelled = (panel.codes[:, list(panel.humans)] >= 0).any(axis=1)
+    return [judge for judge in panel.judges if (labelled & (panel.codes[:, judge] >= 0)).any()]
+
+
 def _pilot_power(panel: Panel, wishes: Wishes) -> dict[int, list[Power]]:
     """Return the power with as many people as the pilot has, and with fewer of them."""
-    if len(panel.humans) < 2 or not panel.judges:
+    judges = _known_judges(panel)
+    if len(panel.humans) < 2 or not judges:
         return {}
     ordinal = panel.by_distance
     values = panel.categories.array if ordinal else np.arange(len(panel.categories), dtype=np.float64)
-    people, judge = panel.codes[:, list(panel.humans)], panel.codes[:, panel.judges[0]]
+    people, judge = panel.codes[:, list(panel.humans)], panel.codes[:, judges[0]]
     sides = [np.where(side >= 0, values[side], np.nan) for side in (people, judge)]
     measure: Measure = "rmse" if ordinal else "match"
     every = len(panel.humans)
     return {
         many: simulate_from_pilot((sides[0], sides[1]), measure, wishes.epsilon, many, Trials(seed=wishes.seed))
-        for many in sorted({every, *(number for number in ANNOTATORS if number < every)})
+        for many in sorted({every, *(number for number in (*ANNOTATORS, wishes.annotators) if number < every)})
     }
 
 
@@ -156,7 +166,7 @@ def _compare_judges(panel: Panel, wishes: Wishes) -> tuple[float, float | None]:
     Where a pilot has only one judge, two are taken to differ as is expected.
     """
     people = panel.consensus[0]
-    judges = [panel.codes[:, judge] for judge in panel.judges]
+    judges = [panel.codes[:, judge] for judge in _known_judges(panel)]
     discordance = wishes.discordance
     if len(judges) >= 2 and (common := (people >= 0) & (judges[0] >= 0) & (judges[1] >= 0)).any():
         discordance = float(np.mean(((judges[0] == people) != (judges[1] == people))[common]))
@@ -175,9 +185,13 @@ def _correlate(categories: Categories, one: IntArray, two: IntArray) -> float | 
 def _pilot_tables(panel: Panel) -> Iterator[tuple[str, IntArray]]:
     """Yield name and table: people with each other, and the judges with their consensus."""
     k = len(panel.categories)
-    people = panel.humans[:2]
-    if len(people) == 2:
-        yield "people with each other", count_pairs(panel.codes[:, people[0]], panel.codes[:, people[1]], k)
+    said = panel.codes[:, list(panel.humans)]
+    seen = (said >= 0).astype(np.float64)
+    common = np.triu(seen.T @ seen, 1)
+    if common.any():
+        # The two people with most items in common: the first two may never have met.
+        one, two = np.unravel_index(common.argmax(), common.shape)
+        yield "people with each other", count_pairs(said[:, one], said[:, two], k)
     for judge in panel.judges if panel.humans else ():
         table = count_pairs(panel.consensus[0], panel.codes[:, judge], k)
         if table.sum():
@@ -208,7 +222,7 @@ def _agreement(wishes: Wishes, basis: Basis, name: str, table: Table) -> dict[st
         "kappa_linear": basis.categories.weights("linear"),
         "kappa_quadratic": basis.categories.weights("quadratic"),
     }
-    share = float(np.trace(np.asarray(table)) / np.sum(table)) if np.sum(table) else 0.5
+    share = float(np.trace(np.asarray(table)) / np.sum(table))
     found = {key: float(cohen_kappa(table, weight)) for key, weight in weights.items()}
     known: dict[str, Any] = {"of": name, **{key: one if np.isfinite(one) else None for key, one in found.items()}}
     known["agreement"] = share
@@ -216,6 +230,11 @@ def _agreement(wishes: Wishes, basis: Basis, name: str, table: Table) -> dict[st
         known["correlation"] = _table_correlation(basis.categories.array, table)
     known["needed"] = [_needs(wishes, table, weights, known, width) for width in wishes.widths]
     return known
+
+
+def _some(items: int | None) -> int | None:
+    """Return the items needed, or None: a pilot in which nothing varies cannot tell, for none at all is no answer."""
+    return items or None
 
 
 def _table_correlation(values: FloatArray, table: Table) -> float | None:
@@ -227,13 +246,13 @@ def _needs(
     wishes: Wishes, table: Table, weights: dict[str, FloatArray], known: dict[str, Any], width: float
 ) -> dict[str, Any]:
     effect = wishes.effect
-    items = {name: items_for_kappa(table, weight, width, effect=effect) for name, weight in weights.items()}
+    items = {name: _some(items_for_kappa(table, weight, width, effect=effect)) for name, weight in weights.items()}
     need: dict[str, Any] = {
         "half_width": width,
         "items": items["kappa"],
         "items_for_kappa_linear": items["kappa_linear"],
         "items_for_kappa_quadratic": items["kappa_quadratic"],
-        "items_for_agreement": items_for_share(known["agreement"], width, effect=effect),
+        "items_for_agreement": _some(items_for_share(known["agreement"], width, effect=effect)),
     }
     if known.get("correlation") is not None:
         need["items_for_correlation"] = items_for_correlation(known["correlation"], width, effect=effect)
@@ -259,9 +278,9 @@ def _by_annotators(wishes: Wishes, basis: Basis) -> list[dict[str, Any]]:
     if basis.spread is None:
         return []
     found = []
-    for many in sorted({*ANNOTATORS, *basis.power}):
-        sizes = [(width, basis.spread.items(many, width, effect=wishes.effect)) for width in wishes.widths]
-        needed = [{"half_width": width, "items": items, "verdicts": items * many} for width, items in sizes]
+    for many in sorted({*ANNOTATORS, wishes.annotators, *basis.power}):
+        sizes = [(width, _some(basis.spread.items(many, width, effect=wishes.effect))) for width in wishes.widths]
+        needed = [{"half_width": width, "items": items, "verdicts": items and items * many} for width, items in sizes]
         test = _alt_test(wishes, basis.power.get(many, []))
         if basis.source == "pilot" and many > basis.people:
             test["why"] = f"the pilot has only {basis.people} people"
@@ -286,7 +305,7 @@ def _mean_score(wishes: Wishes, basis: Basis) -> dict[str, Any] | None:
     """Return the items for the mean of people's scores, in points of the scale; None where they give no scores."""
     if basis.scores is None:
         return None
-    sizes = [(width, items_for_mean(basis.scores, width, effect=wishes.effect)) for width in wishes.widths]
+    sizes = [(width, _some(items_for_mean(basis.scores, width, effect=wishes.effect))) for width in wishes.widths]
     return {"sd": basis.scores, "needed": [{"half_width": width, "items": items} for width, items in sizes]}
 
 
@@ -301,5 +320,5 @@ def _prediction_powered(wishes: Wishes, basis: Basis) -> dict[str, Any]:
         spread = 0.5 if basis.scores is None else basis.scores
         without = items_for_mean(spread, width, effect=wishes.effect)
         saved = labels_for_prediction_powered(without, basis.correlation)
-        needed.append({"half_width": width, "labels_without_judge": without, "labels": saved})
+        needed.append({"half_width": width, "labels_without_judge": without, "labels": _some(saved)})
     return {**told, "correlation": basis.correlation, "needed": needed, "why": None}

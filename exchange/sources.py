@@ -182,14 +182,24 @@ def _parsed(location: str, number: int, data: bytes) -> Row | InputError:
     except RecursionError:
         return InputError(f"{location}:{number}: is nested too deeply")
     except ValueError as error:
-        return InputError(f"{location}:{number}: is not JSON: {error}")
+        return InputError(f"{location}:{number}: is not JSON that can be taken: {error}")
 
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON value: use null")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object each of whose keys stands once: of two, the first would be lost without a word."""
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise ValueError(f"{twice!r} stands twice in one object")
+    return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice)
 
 
 def _document_rows(location: str, first: bytes, number: int, stream: Stream) -> Iterator[Row | InputError]:
@@ -210,18 +220,25 @@ def _document_rows(location: str, first: bytes, number: int, stream: Stream) -> 
 def _table_rows(location: str, stream: Stream, separator: str) -> Iterator[Row | InputError]:
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
     csv.field_size_limit(LONGEST_LINE)
-    line = 0
+    line, reader = 0, None
     try:
         head = text.readline(LONGEST_LINE)
         reader = csv.DictReader(itertools.chain([head], text), delimiter=_separator(head, separator), strict=True)
         if not reader.fieldnames:
             yield InputError(f"{location}: is empty: the first line must name the columns")
             return
+        named = [name for name in reader.fieldnames if name.strip()]
+        if twice := [name for at, name in enumerate(named) if name in named[:at]]:
+            yield InputError(f"{location}:1: {twice[0]}: two columns have this name: rename one")
+            return
         for values in reader:
             line = reader.line_num
             yield _table_row(location, line, values)
-    except UnicodeDecodeError:
-        yield InputError(f"{location}:{line + 1}: is not UTF-8: save the file as UTF-8")
+    except UnicodeDecodeError as error:
+        # All whole lines before the piece that cannot be read were handed out, whether or not they made a row.
+        handed = reader.reader.line_num if reader else 0
+        bad = handed + error.object[: error.start].count(b"\n") + 1
+        yield InputError(f"{location}:{bad}: is not UTF-8: save the file as UTF-8")
     except csv.Error as error:
         yield InputError(f"{location}:{line + 1}: is not a table: {error}")
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import sys
 import threading
@@ -10,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -21,6 +22,19 @@ if TYPE_CHECKING:
     from storage.store import Store
 
 AnyStore = TypeVar("AnyStore", bound="Database")
+
+
+def number(told: str, **more: Any) -> Any:
+    """Return an option for a number; `nan` and `inf`, which pass through every range, are none."""
+    return typer.Option(help=told, callback=_refuse_endless, **more)
+
+
+def _refuse_endless(value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a number to work with.")
+    return value
+
+
 StudyName = Annotated[str, typer.Option("--study", metavar="NAME", help="The study's name.")]
 BY = "command line"  # who did it, in the trail
 DEFAULT_DATABASE = "sqlite:///accord.db"
@@ -36,9 +50,9 @@ ModelName = Annotated[str | None, typer.Option(help="The model's name; none, no 
 BaseUrl = Annotated[str | None, typer.Option(help="An OpenAI-compatible endpoint, such as http://localhost:8000/v1.")]
 Orders = Annotated[Literal["AB", "BA", "both"], typer.Option(help="How the sides are shown.")]
 Concurrency = Annotated[int, typer.Option(help="How many calls fly at once.", min=1)]
-Temperature = Annotated[float | None, typer.Option(help="Instead of the protocol's own.")]
+Temperature = Annotated[float | None, number("Instead of the protocol's own.")]
 MaxTokens = Annotated[int | None, typer.Option(help="Instead of the protocol's own.", min=1)]
-TimeOut = Annotated[float | None, typer.Option(help="Seconds for each try of a call; by default 60.", min=0.001)]
+TimeOut = Annotated[float | None, number("Seconds for each try of a call; by default 60.", min=0.001)]
 BudgetTokens = Annotated[int | None, typer.Option(help="Stop when so many tokens are used.", min=1)]
 KeyVariable = Annotated[str, typer.Option(help="The environment variable that holds the key.")]
 

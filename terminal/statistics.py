@@ -19,6 +19,7 @@ from terminal.command import (
     clear_errors,
     created,
     loading,
+    number,
     opened,
     write,
 )
@@ -30,11 +31,9 @@ Levels = Annotated[Literal["full", "3", "2"], typer.Option(help="The scale as it
 Combine = Annotated[Literal["strict", "drop", "mean", "first"], typer.Option(help="What a judge's two orders become.")]
 Consensus = Annotated[Literal["majority", "dawid-skene"], typer.Option(help="How people's labels become one.")]
 Undecided = Annotated[Literal["missing", "tie"], typer.Option(help="What an item without a majority becomes.")]
-LengthK = Annotated[
-    float | None, typer.Option(metavar="K", help="A judge's slight win is a tie if longer by more characters.")
-]
+LengthK = Annotated[float | None, number("A judge's slight win is a tie if longer by more characters.", metavar="K")]
 Cluster = Annotated[str, typer.Option(metavar="item|prompt|tag:NAME|FIELD", help="What intervals resample.")]
-Epsilon = Annotated[float, typer.Option(help="The margin of the alternative annotator test.")]
+Epsilon = Annotated[float, number("The margin of the alternative annotator test.")]
 Seed = Annotated[int, typer.Option(help="The seed of the resamples.")]
 Resamples = Annotated[int, typer.Option(help="How many resamples make an interval.")]
 TwoWay = Annotated[bool, typer.Option("--two-way", help="With eight raters: alpha with other raters drawn too.")]
@@ -51,15 +50,13 @@ Chosen = Annotated[
 Tag = Annotated[Several, typer.Option(help="Only items with this tag; repeatable.")]
 Model = Annotated[Several, typer.Option(help="Only items with a response of this model; repeatable.")]
 Annotator = Annotated[Several, typer.Option(help="Only this person's verdicts and the judges'; repeatable.")]
-Since = Annotated[datetime | None, typer.Option(help=SINCE, formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])]
-Until = Annotated[
-    datetime | None,
-    typer.Option(help="Only human verdicts given before this time.", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
-]
+TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+Since = Annotated[datetime | None, typer.Option(help=SINCE, formats=TIMES)]
+Until = Annotated[datetime | None, typer.Option(help="Only human verdicts given before this time.", formats=TIMES)]
 Part = Annotated[
     Literal["all", "development", "test"], typer.Option(help="All items, or one part of the held-out division.")
 ]
-TestShare = Annotated[float, typer.Option(help="The share of questions that the test part holds out.")]
+TestShare = Annotated[float, number("The share of questions that the test part holds out.", min=0, max=1)]
 
 
 def agreement(
@@ -96,7 +93,7 @@ def agreement(
         from exchange.panel import Options
         from storage.ratings import Filters
 
-    first, last = (None if moment is None else moment.replace(tzinfo=UTC) for moment in (since, until))
+    first, last = (moment and moment.replace(tzinfo=moment.tzinfo or UTC) for moment in (since, until))
     filters = Filters(tuple(tag or ()), tuple(model or ()), tuple(annotator or ()), first, last, part, test_share)
     rules = Options(
         levels,
@@ -133,24 +130,22 @@ def agreement(
 
 def plan(
     study: Annotated[str | None, typer.Option(metavar="NAME", help="A pilot to learn from.")] = None,
-    width: Annotated[float, typer.Option(help="The half-width wanted: ± so much.", min=0.001, max=1)] = 0.05,
-    kappa: Annotated[float, typer.Option(help="The kappa expected, without a pilot.", min=-0.99, max=0.99)] = 0.5,
+    width: Annotated[float, number("The half-width wanted: ± so much.", min=0.001, max=1)] = 0.05,
+    kappa: Annotated[float, number("The kappa expected, without a pilot.", min=-0.99, max=0.99)] = 0.5,
     labels: Annotated[int, typer.Option(help="The labels of the scale, without a pilot.", min=2, max=20)] = 5,
     annotators: Annotated[int, typer.Option(help="People per item.", min=2, max=30)] = 3,
-    judge: Annotated[float, typer.Option(help="How often the judge is right, without a pilot.", min=0, max=1)] = 0.7,
-    human: Annotated[float, typer.Option(help="How often a person is right, without a pilot.", min=0, max=1)] = 0.7,
-    epsilon: Annotated[float, typer.Option(help="The margin of the alternative annotator test.", min=0, max=1)] = 0.2,
-    power: Annotated[float, typer.Option(help="The chance wanted of passing that test.", min=0.05, max=0.99)] = 0.8,
+    judge: Annotated[float, number("How often the judge is right, without a pilot.", min=0, max=1)] = 0.7,
+    human: Annotated[float, number("How often a person is right, without a pilot.", min=0, max=1)] = 0.7,
+    epsilon: Annotated[float, number("The margin of the alternative annotator test.", min=0, max=1)] = 0.2,
+    power: Annotated[float, number("The chance wanted of passing that test.", min=0.05, max=0.99)] = 0.8,
     seed: Annotated[int, typer.Option(help="The seed of the simulation.", min=0)] = 0,
-    difference: Annotated[float, typer.Option(help="Between two judges, to be seen.", min=0.001, max=1)] = 0.05,
+    difference: Annotated[float, number("Between two judges, to be seen.", min=0.001, max=1)] = 0.05,
     discordance: Annotated[
-        float, typer.Option(help="Share of items on which exactly one of two judges is right.", min=0.001, max=1)
+        float, number("Share of items on which exactly one of two judges is right.", min=0.001, max=1)
     ] = 0.25,
-    correlation: Annotated[
-        float, typer.Option(help="Of the judge with people, without a pilot.", min=-0.999, max=0.999)
-    ] = 0.6,
-    cluster_size: Annotated[float, typer.Option(help="Items that belong together, such as one prompt's.", min=1)] = 1,
-    cluster_correlation: Annotated[float, typer.Option(help="How much alike those are.", min=0, max=1)] = 0,
+    correlation: Annotated[float, number("Of the judge with people, without a pilot.", min=-0.999, max=0.999)] = 0.6,
+    cluster_size: Annotated[float, number("Items that belong together, such as one prompt's.", min=1)] = 1,
+    cluster_correlation: Annotated[float, number("How much alike those are.", min=0, max=1)] = 0,
     levels: Levels = "full",
     combine: Combine = "strict",
     as_json: AsJson = False,
@@ -172,11 +167,12 @@ def plan(
         cluster_size=cluster_size,
         cluster_correlation=cluster_correlation,
     )
-    if study is None:
-        value = plan_without_pilot(wishes)
-    else:
-        with clear_errors(), opened(database) as store, at_work("Working the plan out"):
-            value = plan_from_pilot(store, study, wishes, Options(levels, combine))
+    with clear_errors(), at_work("Working the plan out"):
+        if study is None:
+            value = plan_without_pilot(wishes)
+        else:
+            with opened(database) as store:
+                value = plan_from_pilot(store, study, wishes, Options(levels, combine))
     write(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n" if as_json else tell_plan(value))
 
 

@@ -7,7 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
+import typer
 
+from app import app
 from judge.protocol import BUILT_IN
 
 ITEM = {
@@ -129,6 +131,22 @@ def test_wrong_calls_exit_with_2(accord, item_file: Path) -> None:
     assert accord("render", "--protocol", "wildbench-pairwise", "--item", item_file, "--order", "CD").returncode == 2
     assert accord("nonesuch").returncode == 2
     assert accord("protocols", ACCORD_PROTOCOLS="/nonesuch").returncode == 2
+
+
+@pytest.mark.parametrize("written", ["nan", "inf"])
+def test_no_option_takes_what_is_no_number(written: str) -> None:
+    """A budget of nan is never spent, and nan lies within every range."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    taken = []
+    for name, command in commands.items():
+        for option in command.params:
+            if "float" in type(option.type).__name__.lower():
+                try:
+                    option.process_value(typer.Context(command), written)
+                    taken.append((name, option.name))
+                except typer.BadParameter:
+                    continue
+    assert taken == []
 
 
 def test_help_tells_the_commands(accord) -> None:

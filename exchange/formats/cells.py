@@ -50,14 +50,25 @@ def _is_time(written: str) -> bool:
 
 
 _FITTING: dict[str, Callable[[str], bool]] = {
-    "kind": lambda written: written in get_args(RaterKind),
-    "status": lambda written: written in get_args(Status),
+    "kind": lambda written: written.lower() in get_args(RaterKind),
+    "status": lambda written: written.lower() in get_args(Status),
     "order": lambda written: written in get_args(Order),
     "seconds": _is_number,
     "created": _is_time,
     "confidence": lambda written: written.isdecimal() and int(written) <= 100,
     "repeat": lambda written: written.lower() in ("true", "false"),
     "metadata": lambda written: isinstance(structure(written), dict),
+}
+# How such values are written, for whoever wrote them otherwise.
+WRITTEN = {
+    "kind": " or ".join(get_args(RaterKind)),
+    "status": " or ".join(get_args(Status)),
+    "order": " or ".join(get_args(Order)),
+    "seconds": "a number",
+    "created": "a time such as 2026-01-05T10:00:00Z",
+    "confidence": "a whole number from 0 to 100",
+    "repeat": "true or false",
+    "metadata": "a JSON object",
 }
 
 

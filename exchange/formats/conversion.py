@@ -50,6 +50,7 @@ class _Gathered:
     row: Row
     item: dict[str, Any]
     parts: list[tuple[list[dict[str, Any]], dict[str, Any]]]
+    verdicts_at: list[tuple[str, int]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -72,11 +73,12 @@ class Gathering:
                 f"which has the same id {item['id']!r}: one id stands for one item"
             )
         known.parts.append((verdicts, details))
+        known.verdicts_at += [(row.source, row.line)] * len(verdicts)
 
     def rows(self) -> Iterator[Row]:
         """Yield the items, in the order and with the place of their first rows."""
         for known in self.items.values():
-            yield Row(known.row.source, known.row.line, _merged(known))
+            yield Row(known.row.source, known.row.line, _merged(known), tuple(known.verdicts_at))
 
 
 def _merged(known: _Gathered) -> dict[str, Any]:

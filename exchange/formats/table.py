@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from exchange.formats import accord, prometheus
-from exchange.formats.cells import cell_text, fits, listed, parsed_turns, rubric_of, structure
+from exchange.formats.cells import WRITTEN, cell_text, fits, listed, parsed_turns, rubric_of, structure
 from exchange.formats.columns import FIELDS, fill_mapping, guess_mapping, plain_name
 from exchange.formats.conversion import Gathering, Numbering, Outcome, present
 from exchange.formats.fields import mapping_of
@@ -39,14 +39,34 @@ def recognise(value: Any) -> bool:
 
 def convert(rows: Iterable[Row]) -> Iterator[Outcome]:
     """Return the items of tables whose columns are told by their names."""
-    return _convert(rows, lambda row: _fill({}, row))
+    return _convert(rows, _Guess({}).mapping)
 
 
-def _fill(said: Mapping[str, str], row: Row) -> dict[str, str]:
-    """Return what was said of columns, filled up by the names of the others where they hold such values."""
-    value = mapping_of(row)
-    found = fill_mapping(said, (column for column in value if isinstance(column, str)))
-    return {field: column for field, column in found.items() if field in said or fits(field, value[column])}
+class _Guess:
+    """What was said of columns, filled up by the names of the others where they hold such values.
+
+    A column holds them on every line or on none: taken line by line, a judge whose kind is written otherwise would
+    become a person.
+    """
+
+    def __init__(self, said: Mapping[str, str]) -> None:
+        self.said = said
+        self.held: dict[str, bool] = {}
+
+    def mapping(self, row: Row) -> dict[str, str]:
+        value = mapping_of(row)
+        found = fill_mapping(self.said, (column for column in value if isinstance(column, str)))
+        return {field: name for field, name in found.items() if field in self.said or self._holds(field, name, row)}
+
+    def _holds(self, field: str, column: str, row: Row) -> bool:
+        cell = row.value[column]
+        if cell_text(cell) in (None, ""):
+            return self.held.get(column, True)
+        found = fits(field, cell)
+        if self.held.setdefault(column, found) != found:
+            told = f"is {'a' if found else 'no'} {field} and the cells above it are {'not' if found else 'such'}"
+            raise row.refuse(f"{column}: {cell_text(cell)!r} {told}: write {WRITTEN[field]}, or rename the column")
+        return found
 
 
 def convert_table(rows: Iterable[Row], mapping: Mapping[str, str], *, guess_rest: bool = False) -> Iterator[Outcome]:
@@ -59,7 +79,7 @@ def convert_table(rows: Iterable[Row], mapping: Mapping[str, str], *, guess_rest
             known = ", ".join(sorted(FIELDS))
             yield InputError(f"mapping: {field!r} is not a field; known: {known}, label:RATER, judge:RATER")
             return
-    yield from _convert(rows, (lambda row: _fill(mapping, row)) if guess_rest else (lambda _: mapping))
+    yield from _convert(rows, _Guess(mapping).mapping if guess_rest else (lambda _: mapping))
 
 
 def _of_rater(field: str) -> bool:
@@ -103,6 +123,8 @@ class _Line:
                 f"{wanted}: no column is known to hold it; there are: {', '.join(map(str, self.value))}; "
                 "rename one, or name it in the mapping"
             )
+        if isinstance(self.value.get("verdicts"), list):
+            raise row.refuse("verdicts: a table's verdicts are columns: import the file as accord, without a mapping")
         # A table of verdicts stays one where a cell is empty: its rows may still be of one item.
         self.judged = any(field == "label" or _of_rater(field) for field in mapping)
 
@@ -174,14 +196,21 @@ class _Line:
                 kind, _, rater = field.partition(":")
                 found.append({"rater": rater, "label": label, **({"kind": "judge"} if kind == "judge" else {})})
         label = self._label("label")
-        if label is not None or self.text("status") not in (None, "ok"):
+        if label is not None or (self.text("status") or "ok").lower() != "ok":
             found.append(present({"rater": self._rater(), "label": label, **self._given()}))
         return found
 
     def _label(self, field: str) -> str | None:
+        """Return the label in a cell: what stands there and is no known word is left to the scale to refuse."""
         value = self.cell(field)
-        if isinstance(value, str | None):
-            value = self.text(field)
+        if value is None or isinstance(value, str):
+            return self._preferred(self.text(field))
+        label = self._preferred(value) or cell_text(value)
+        if label is None and isinstance(value, list | dict):
+            raise self.row.refuse(f"{self.mapping[field]}: must be a label of the scale")
+        return label
+
+    def _preferred(self, value: Any) -> str | None:
         if "response_b" not in self.mapping:
             return preference(value, {}) if not isinstance(value, str) else value.strip() or None
         sides = ([self.mapping.get(f"{kind}_{side}") for kind in ("response", "model")] for side in "ab")
@@ -200,6 +229,7 @@ class _Line:
 
     def _given(self) -> dict[str, Any]:
         given: dict[str, Any] = {field: self.text(field) for field in _GIVEN}
+        given |= {field: said.lower() for field in ("kind", "status") if (said := given[field])}
         if given["kind"] is None and plain_name(self.mapping.get("rater", "")).startswith("judge"):
             given["kind"] = "judge"
         if seconds := self.text("seconds"):
@@ -208,6 +238,8 @@ class _Line:
             except ValueError as error:
                 raise self.row.refuse(f"{self.mapping['seconds']}: must be a number of seconds") from error
         if repeat := self.text("repeat"):
+            if not fits("repeat", repeat):
+                raise self.row.refuse(f"{self.mapping['repeat']}: must be {WRITTEN['repeat']}")
             given["repeat"] = repeat.lower() == "true"
         if confidence := self.text("confidence"):
             given["confidence"] = int(confidence) if confidence.isdecimal() else confidence

@@ -140,6 +140,16 @@ def test_filters_by_person_and_time_choose_human_verdicts(store: Store, tmp_path
     dated = json.loads(command(*words, "--since", "2026-01-06", "--until", "2026-01-11T00:00:00").stdout)
     assert [rater["verdicts"] for rater in dated["raters"]] == [15, 15, 15, 120]
     assert dated["options"]["filters"]["since"].startswith("2026-01-06")
+    zoned = ("--since", "2026-01-06T00:00:00Z", "--until", "2026-01-11T02:00:00+02:00")
+    assert json.loads(command(*words, *zoned).stdout)["raters"] == dated["raters"]
+
+
+@pytest.mark.parametrize("share", ["nan", "-0.1", "1.5"])
+def test_a_share_that_is_none_holds_nothing_out(store: Store, tmp_path: Path, command, share: str) -> None:
+    put(store, tmp_path, filtered_items())
+    done = command("agreement", "--study", "s", "--json", "--test-share", share)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"--test-share" in done.stderr
 
 
 def test_the_rules_asked_for_are_the_rules_in_force(store: Store, tmp_path: Path) -> None:

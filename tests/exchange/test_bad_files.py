@@ -48,6 +48,11 @@ BAD: dict[str, tuple[bytes | Callable[[], bytes], str, str]] = {
     "truncated line": (line() + line(id="q2")[:-20], "x.jsonl", "x.jsonl:2: is not JSON"),
     "truncated first line": (line()[:-20], "x.jsonl", "x.jsonl:1: is not JSON"),
     "not JSON at all": (b"hello\nworld\n", "x.jsonl", "x.jsonl:1: is not JSON"),
+    "a key twice": (
+        line() + line(id="q2").replace(b"{", b'{"verdicts": [], "verdicts": [], ', 1),
+        "x.jsonl",
+        "x.jsonl:2: is not JSON that can be taken: 'verdicts' stands twice in one object",
+    ),
     "a number on a line": (line() + b"17\n", "x.jsonl", "x.jsonl:2: line: must be a JSON object"),
     "a list on a line": (line() + b"[1]\n", "x.jsonl", "x.jsonl:2: line: must be a JSON object"),
     "bad UTF-8": (line() + line(id="q2").replace(b"Why?", b"\xff\xfe?"), "x.jsonl", "x.jsonl:2: is not UTF-8"),
@@ -119,7 +124,11 @@ BAD: dict[str, tuple[bytes | Callable[[], bytes], str, str]] = {
         "x.csv:2: has more",
     ),
     "a table row with too few cells": (b"id,instruction,response_a,response_b\n1,q,a\n", "x.csv", "x.csv:2: has fewer"),
-    "a table in another encoding": (b"id,instruction,response_a,response_b\n1,caf\xe9,a,b\n", "x.csv", "is not UTF-8"),
+    "a table in another encoding": (
+        b"id,instruction,response_a,response_b\n1,caf\xe9,a,b\n",
+        "x.csv",
+        "x.csv:2: is not UTF-8",
+    ),
     "a table without responses": (b"id,colour\n1,red\n", "x.csv", "x.csv"),
     "not a Parquet file": (b"PAR1 but not really", "x.parquet", "is not a Parquet file"),
 }

@@ -278,3 +278,55 @@ def test_a_file_appears_only_when_it_is_complete(command, tmp_path: Path) -> Non
 def test_rows_know_where_they_came_from(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_bytes(b'\n{"a": 1}\n\n{"a": 2}\n')
     assert [row.line for row in read_rows(str(tmp_path / "x.jsonl"))] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("label:ana=c2",), "--map: 'label:ana' is given two columns"),
+        (("label:ben=c1",), "--map: 'c1' is given to two raters"),
+    ],
+)
+def test_a_column_is_one_raters_and_a_rater_has_one(command, tmp_path: Path, more: tuple[str, ...], told: str) -> None:
+    (tmp_path / "t.csv").write_text("prompt,answer_a,answer_b,c1,c2\nWhy?,x,y,A,B\n", encoding="utf-8")
+    words = [part for pair in ("label:ana=c1", *more) for part in ("--map", pair)]
+    code, out, err = command("import", "t.csv", "--study", "s", "--protocol", PREFERENCE, *words, "--json")
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+def test_two_columns_of_one_name_are_refused(command, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("prompt,answer_a,answer_b,winner,winner\nWhy?,x,y,A,B\n", encoding="utf-8")
+    code, _, err = command("import", "t.csv", "--study", "s", "--protocol", PREFERENCE)
+    assert code == 2
+    assert "t.csv:1: winner: two columns have this name: rename one" in err
+
+
+def test_a_column_that_only_bears_our_name_is_not_said_to_be_taken(command, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("prompt,answer_a,answer_b,winner,status\nWhy?,x,y,A,done\n", encoding="utf-8")
+    code, _, err = command("import", "t.csv", "--study", "s", "--protocol", PREFERENCE)
+    assert code == 0
+    assert "label=winner" in err
+    assert "status=status" not in err
+    assert "kept as metadata, for they do not hold what their name says: status (ok or unreadable or" in err
+    assert exported(command, tmp_path)[0]["metadata"] == {"status": "done"}
+
+
+def test_more_verdicts_than_a_database_can_count_are_refused(command, tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text(json.dumps(ITEM), encoding="utf-8")
+    words = ("import", "t.jsonl", "--study", "s", "--protocol", PREFERENCE)
+    code, _, err = command(*words, "--wanted", 10**20)
+    assert code == 2
+    assert "--wanted" in err
+
+
+def test_a_bad_verdict_is_named_by_its_own_line_of_a_table(command, tmp_path: Path) -> None:
+    lines = ["prompt,answer_a,answer_b,winner,rater,kind"]
+    lines += ["Why?,x,y,A,ana,human", "How?,x,y,B,ana,human", "Why?,x,y,neither,ben,human"]
+    words = ("import", "t.csv", "--study", "s", "--protocol", PREFERENCE, "--map", "kind=kind")
+    (tmp_path / "t.csv").write_text("\n".join(lines), encoding="utf-8")
+    code, _, err = command(*words)
+    assert code == 2
+    assert "t.csv:4: verdicts[1].label: 'neither' is not a label" in err
+    (tmp_path / "t.csv").write_text("\n".join(lines).replace("neither,ben,human", "B,ben,robot"), encoding="utf-8")
+    assert "t.csv:4: verdicts[1].kind: must be human or judge, not 'robot'" in command(*words)[2]

@@ -129,7 +129,12 @@ BAD = {
     "label missing": ({**GOOD, "verdicts": [SAID, {"rater": "b"}]}, "verdicts[1].label", "missing"),
     "label beside failure": ({**GOOD, "verdicts": [{**SAID, "status": "failed"}]}, "verdicts[0].label", "must not"),
     "order": ({**GOOD, "verdicts": [{**SAID, "order": "ba"}]}, "verdicts[0].order", "AB or BA"),
-    "negative seconds": ({**GOOD, "verdicts": [{**SAID, "seconds": -1}]}, "verdicts[0].seconds", "seconds"),
+    "negative seconds": ({**GOOD, "verdicts": [{**SAID, "seconds": -1}]}, "verdicts[0].seconds", "0 or more, not -1"),
+    "out of the calendar": (
+        {**GOOD, "verdicts": [{**SAID, "created": "9999-12-31T23:59:59-14:00"}]},
+        "verdicts[0].created",
+        "such as",
+    ),
     "time": ({**GOOD, "verdicts": [{**SAID, "created": "yesterday"}]}, "verdicts[0].created", "such as"),
 }
 

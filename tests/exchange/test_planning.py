@@ -134,6 +134,8 @@ def test_a_pilot_plans_for_fewer_people_than_it_has_and_says_that_it_has_no_more
     assert two["alt_test"]["power"] != three["alt_test"]["power"] == value["alt_test"]["power"]
     assert five["alt_test"]["why"] == "the pilot has only 3 people"
     assert five["needed"][0]["items"] < three["needed"][0]["items"] < two["needed"][0]["items"]
+    asked = plan_from_pilot(store, pilot, Wishes(annotators=4))["by_annotators"]
+    assert [row["annotators"] for row in asked] == [2, 3, 4, 5]
     assert "5: " in tell_plan(value)
 
 
@@ -158,3 +160,76 @@ def test_scores_are_planned_as_means_and_correlations(store) -> None:
     told = tell_plan(value)
     assert "win rate" not in told
     assert "± 0.1 points" in told
+
+
+def test_people_who_never_met_are_not_the_pilot_for_people_with_each_other(store, make_study) -> None:
+    make_study(0)
+    made = []
+    for n in range(60):
+        two = ("ana", "eva") if n % 3 else ("ben", "eva")  # ana and ben have no item in common
+        people = [GivenVerdict(name, "human", LABELS[(n + (n % (4 + at) == 0)) % 3]) for at, name in enumerate(two)]
+        made.append(prepare(Item(f"q{n}", (Turn("user", "Q"),), "a", "b"), people))
+    store.add_prepared("s", made)
+    [found] = plan_from_pilot(store, "s", Wishes())["kappa"]
+    pairs = {(one["a"], one["b"]): one for one in agree(store, "s", Options(resamples=20))["pairs"]}
+    assert (found["of"], found["kappa"]) == ("people with each other", pairs["ana", "eva"]["kappa"]["value"])
+    assert pairs["ana", "eva"]["n"] == 40
+
+
+def test_where_no_two_people_met_nothing_is_said_of_people_with_each_other(store, make_study) -> None:
+    make_study(0)
+    made = []
+    for n in range(40):
+        said = [GivenVerdict(f"h{n % 2}", "human", LABELS[n % 3]), GivenVerdict("j", "judge", LABELS[n % 5 % 3])]
+        made.append(prepare(Item(f"q{n}", (Turn("user", "Q"),), "a", "b"), said))
+    store.add_prepared("s", made)
+    assert [one["of"] for one in plan_from_pilot(store, "s", Wishes())["kappa"]] == ["j with people"]
+
+
+def test_a_judge_who_says_the_opposite_saves_no_labels(accord) -> None:
+    powered = json.loads(accord("plan", "--correlation", "-0.6", "--json").stdout)["prediction_powered"]
+    assert [need["labels"] for need in powered["needed"]] == [
+        need["labels_without_judge"] for need in powered["needed"]
+    ]
+
+
+def test_a_kappa_that_cannot_be_is_refused(accord) -> None:
+    done = accord("plan", "--kappa", "-0.5")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.strip() == b"error: kappa cannot be below -0.25 on 5 labels that are used equally often"
+    assert accord("plan", "--kappa", "-0.5", "--labels", "3").returncode == 0
+
+
+@pytest.mark.parametrize("option", ["width", "epsilon", "cluster-size"])
+def test_what_is_not_a_number_plans_nothing(accord, option: str) -> None:
+    done = accord("plan", f"--{option}", "nan", "--json")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert f"--{option}".encode() in done.stderr
+
+
+def test_a_pilot_in_which_all_agree_does_not_ask_for_no_items_at_all(store, make_study) -> None:
+    make_study(0)
+    made = []
+    for n in range(40):
+        raters = (("ana", "human"), ("ben", "human"), ("j", "judge"))
+        said = [GivenVerdict(name, kind, LABELS[n % 3]) for name, kind in raters]
+        made.append(prepare(Item(f"q{n}", (Turn("user", "Q"),), "a", "b"), said))
+    store.add_prepared("s", made)
+    value = plan_from_pilot(store, "s", Wishes())
+    for made in value["kappa"]:
+        assert (made["kappa"], made["agreement"]) == (1, 1)
+        assert {need[key] for need in made["needed"] for key in need if key != "half_width"} == {None}
+    assert {need["items"] for row in value["by_annotators"] for need in row["needed"]} == {None}
+    assert {need["labels"] for need in value["prediction_powered"]["needed"]} == {None}
+    told = tell_plan(value)
+    assert " 0 items" not in told
+    assert "None" not in told
+    assert "it cannot be told for agreement" in told
+
+
+def test_a_judge_whom_people_never_met_does_not_stand_before_one_they_did(store, pilot) -> None:
+    alone = plan_from_pilot(store, pilot, Wishes())
+    before = prepare(Item("other", (Turn("user", "Q"),), "a", "b"), [GivenVerdict("a judge", "judge", "A")])
+    store.add_prepared(pilot, [before])
+    assert [rater["name"] for rater in agree(store, pilot, Options(resamples=20))["judges"]] == ["a judge", "j"]
+    assert plan_from_pilot(store, pilot, Wishes()) == alone

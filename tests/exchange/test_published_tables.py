@@ -130,6 +130,11 @@ def test_krippendorff_2011_and_gwet_2014(tell) -> None:
         ([[24, 8, 13], [8, 13, 11], [10, 9, 64]], {"kappa": 0.3888}),
         ([[22, 2, 2, 0], [5, 7, 14, 0], [0, 2, 36, 0], [0, 1, 17, 10]], {"kappa": 0.4930}),
         ([[46, 6, 0], [0, 32, 0], [0, 6, 10]], {"exact": 0.88, "kappa": 0.8013, "scott_pi": 0.7995}),
+        # A label that one rater never gives (a SAS listing); husbands and wives (Hout and others 1987, in R's vcd).
+        ([[0, 4, 1], [0, 8, 0], [0, 1, 5]], {"kappa": 0.4842, "kappa_linear": 0.4701}),
+        ([[7, 7, 2, 3], [2, 8, 3, 7], [1, 5, 4, 9], [2, 8, 9, 14]], {"kappa": 0.1293, "kappa_linear": 0.2374}),
+        ([[20, 5], [10, 15]], {"kappa": 0.4}),
+        ([[25, 35], [5, 35]], {"kappa": 0.2593}),
     ],
 )
 def test_two_raters(tell, table: list[list[int]], found: dict[str, float]) -> None:
@@ -140,11 +145,32 @@ def test_two_raters(tell, table: list[list[int]], found: dict[str, float]) -> No
 
 
 @pytest.mark.parametrize(
+    ("table", "found", "error"),
+    [
+        # Two ways of diagnosing 223 patients, and the three abstractors (Gwet 2014, to three digits in irrCAC).
+        (
+            [[40, 4, 4, 17], [6, 25, 2, 13], [4, 1, 21, 12], [15, 5, 9, 45]],
+            {"kappa": 0.432, "ac1": 0.456, "kappa_linear": 0.407, "kappa_quadratic": 0.383, "ac2": 0.299},
+            0.046,
+        ),
+        ([[13, 0, 0], [0, 20, 7], [0, 4, 56]], {"kappa_linear": 0.843, "kappa_quadratic": 0.892, "ac2": 0.940}, 0.059),
+        ([[0, 4, 1], [0, 8, 0], [0, 1, 5]], {"kappa": 0.484}, 0.138),
+        ([[7, 7, 2, 3], [2, 8, 3, 7], [1, 5, 4, 9], [2, 8, 9, 14]], {"kappa": 0.129}, 0.069),
+    ],
+)
+def test_weights_and_standard_errors(tell: Any, table: list[list[int]], found: dict[str, float], error: float) -> None:
+    pair = tell(items_of_table(table), scores(len(table)))["judges"][0]["vs_consensus"]
+    assert {name: round(pair[name]["value"], 3) for name in found} == pytest.approx(found, abs=5.1e-4)
+    assert round(pair["table"]["kappa_standard_error"], 3) == error
+
+
+@pytest.mark.parametrize(
     ("table", "homogeneity", "symmetry"),
     [
         ([[35, 5, 0], [15, 20, 5], [10, 5, 5]], (14.00, 2), (15.00, 3)),  # Maxwell 1970
         ([[794, 150], [86, 570]], (17.36, 1), (17.36, 1)),  # McNemar, as in Agresti 1990
         ([[20, 10, 5], [3, 30, 15], [0, 5, 40]], (13.76, 2), (13.77, 3)),  # Uebersax
+        ([[101, 121], [59, 33]], (21.36, 1), (21.36, 1)),
     ],
 )
 def test_margins_and_symmetry(tell, table: list[list[int]], homogeneity: tuple[float, int], symmetry: Any) -> None:
@@ -248,3 +274,76 @@ def test_intelligence_and_hours_before_a_screen(tell: Any) -> None:
 def test_wilsons_interval_where_all_or_none_agree(tell: Any) -> None:
     none = tell(items_of(["12"] * 20), scores(2))["pairs"][0]["exact"]
     assert (none["method"], none["low"], round(none["high"], 4)) == ("wilson", 0.0, 0.1611)
+
+
+@pytest.mark.parametrize(
+    ("observers", "labels", "found"),
+    [
+        # Gwet 2014, as the package irrCAC has them: with gaps, in two groups, of two raters one of whom left one out.
+        (
+            ("112.001122.0131", "1130000.2110231", "203000222100221", ".13....0.10022.", "2..0001.2....31"),
+            "0123",
+            {"alpha_nominal": 0.481, "ac1": 0.497},
+        ),
+        (
+            ("abccbadab...bb", "abccbbdabe..ba", ".cccbcdbbeaccc", "abccbddabea.bb"),
+            "abcde",
+            {"alpha_nominal": 0.632, "ac1": 0.685},
+        ),
+        (
+            ("aaaaabbbcaaaaab", "aaaababccaaaaba", "abbcaabbcabbcaa", "ccccaabbcccccaa"),
+            "abc",
+            {"alpha_nominal": 0.143, "ac1": 0.208, "fleiss_kappa": 0.129},
+        ),
+        (("aabbdcccedda", "babbbccce.dd"), "abcde", {"alpha_nominal": 0.665, "ac1": 0.661}),
+    ],
+)
+def test_gwets_raters(tell: Any, observers: tuple[str, ...], labels: str, found: dict[str, float]) -> None:
+    units = map("".join, zip(*observers, strict=True))
+    people = tell(items_of(units), {label: at for at, label in enumerate(labels)})["groups"]["humans"]
+    assert {name: round(people[name]["value"], 3) for name in found} == found
+
+
+@pytest.mark.parametrize(
+    ("counts", "kappa"),
+    [
+        # Fourteen raters, in an encyclopaedia; five raters (Fleiss's book, and the manual of Stata).
+        (
+            "0,0,0,0,14 0,2,6,4,2 0,0,3,5,6 0,3,9,2,0 2,2,8,1,1 7,7,0,0,0 3,2,6,3,0 2,5,3,2,2 6,5,2,1,0 0,2,2,3,7",
+            0.2099,
+        ),
+        ("1,4,0 2,0,3 0,0,5 4,0,1 3,0,2 1,4,0 5,0,0 0,4,1 1,0,4 3,0,2", 0.4179),
+    ],
+)
+def test_many_raters_of_ten_subjects(tell: Any, counts: str, kappa: float) -> None:
+    units = ("".join(str(at) * int(n) for at, n in enumerate(row.split(","), 1)) for row in counts.split())
+    assert round(tell(items_of(units), scores(5))["groups"]["humans"]["fleiss_kappa"]["value"], 4) == kappa
+
+
+def test_four_judges_of_eight_wines(tell: Any) -> None:
+    tasted = zip("11366789", "23845579", "03135679", "12436298", strict=True)
+    found = tell(items_of(map("".join, tasted)), scores(9, 0))["groups"]["humans"]["icc"]
+    assert [round(found[name]["value"], 3) for name in ("icc_2_1", "icc_2_k")] == [0.728, 0.914]
+
+
+def test_scores_with_decimals_of_hollander_and_wolfe_1973(tell: Any) -> None:
+    lightness = (44.4, 45.9, 41.9, 53.3, 44.7, 44.1, 50.7, 45.2, 60.1)
+    quality = (2.6, 3.1, 2.5, 5.0, 3.6, 4.0, 5.2, 2.8, 3.8)
+    pairs = enumerate(zip(lightness, quality, strict=True))
+    items = [respond(n, [human("lightness", str(one)), human("quality", str(two))]) for n, (one, two) in pairs]
+    pair = tell(items, {str(score): score for score in sorted(lightness + quality)})["pairs"][0]
+    found = [round(pair[name]["value"], 4) for name in ("pearson", "spearman", "kendall")]
+    assert found == [0.5712, 0.6, 0.4444]
+
+
+def test_strengths_of_four_that_an_encyclopaedia_works_out(store: Store, tmp_path: Path) -> None:
+    wins = {"AB": 2, "AD": 1, "BA": 3, "BC": 5, "CB": 3, "CD": 1, "DA": 4, "DC": 3}
+    games = [won for won, times in wins.items() for _ in range(times)]
+    items = []
+    for n, won in enumerate(games):
+        sides = {"response_a": "x", "response_b": "y", "model_a": won[0], "model_b": won[1]}
+        items.append({"id": f"g{n}", "instruction": f"{n}", **sides, "verdicts": [human("umpire", "A")]})
+    put(store, tmp_path, items, "games", write_protocol(tmp_path, "who", {"B": 0, "A": 1}))
+    models = agree(store, "games", Options(resamples=20))["models"]
+    found = {one["name"]: round(float(np.exp(one["bradley_terry"]["value"])), 3) for one in models}
+    assert found == {"A": 0.640, "B": 1.043, "C": 0.660, "D": 2.270}

@@ -102,6 +102,41 @@ def test_columns_that_only_bear_our_names_are_left_as_they_are() -> None:
     assert record.verdicts[0].label == "A"
 
 
+@pytest.mark.parametrize(
+    ("field", "ours", "theirs", "told"),
+    [
+        (
+            "kind",
+            "Human",
+            "model",
+            "'model' is no kind and the cells above it are such: write human or judge, or rename",
+        ),
+        ("status", "ok", "lost", "'lost' is no status"),
+        ("created", "2026-01-05", "5.1.2026", "write a time such as 2026-01-05T10:00:00Z"),
+        ("confidence", "1", "0.8", "write a whole number from 0 to 100"),
+    ],
+)
+def test_a_column_holds_our_values_on_every_line_or_on_none(field: str, ours: str, theirs: str, told: str) -> None:
+    rows = [{**TABLE, "rater": name, field: cell} for name, cell in (("ana", ""), ("ben", ours), ("gpt", theirs))]
+    (error,) = errors("csv", *rows)
+    assert f"{field}: " in error
+    assert told in error
+    (error,) = errors("csv", rows[2], rows[0], rows[1])
+    assert f"{field}: {ours!r} is a {field} and the cells above it are not" in error
+
+
+@pytest.mark.parametrize(("score", "label"), [(4.5, "4.5"), (0.5, "0.5"), (4.0, "4"), (True, "true")])
+def test_a_number_that_is_no_whole_one_is_left_to_the_scale(score: float, label: str) -> None:
+    (verdict,) = records("csv", {"question": "Why?", "response": "x", "score": score})[0].verdicts
+    assert verdict.label == label
+
+
+def test_kind_and_status_may_be_written_large() -> None:
+    rows = [{**TABLE, "kind": "Human"}, {**TABLE, "rater": "gpt", "kind": "Judge", "winner": "", "status": "Refused"}]
+    found = [(verdict.kind, verdict.status) for verdict in records("csv", *rows)[0].verdicts]
+    assert found == [("human", "ok"), ("judge", "refused")]
+
+
 def test_a_judge_without_a_label() -> None:
     row = {**changed(TABLE, rater=None), "judge": "gpt-4", "winner": "", "status": "refused"}
     (verdict,) = records("csv", row)[0].verdicts
@@ -207,6 +242,7 @@ def test_a_mapping_may_name_a_column_for_each_rater() -> None:
         ({"response": "a"}, "t.csv:1: instruction: no column is known to hold it"),
         ({"instruction": "a", "response": "b", "metadata": "b"}, "b: must be a JSON object"),
         ({"instruction": "a", "response": "b", "label": "b", "seconds": "b"}, "b: must be a number of seconds"),
+        ({"instruction": "a", "response": "b", "label": "b", "repeat": "b"}, "b: must be true or false"),
     ],
 )
 def test_a_bad_mapping_is_named(mapping: dict[str, str], message: str) -> None:
@@ -225,6 +261,13 @@ def test_a_bad_mapping_is_named(mapping: dict[str, str], message: str) -> None:
 )
 def test_a_bad_row_is_named(row: dict[str, Any], message: str) -> None:
     assert message in errors("csv", row)[0]
+
+
+def test_what_is_no_label_is_not_left_out_in_silence() -> None:
+    mapping = {"instruction": "a", "response": "b", "label:ana": "c"}
+    assert mapped(mapping, {"a": "1", "b": "x", "c": [4]}) == ["t.csv:1: c: must be a label of the scale"]
+    (error,) = mapped(mapping, {"a": "1", "b": "x", "c": "4", "verdicts": [{"rater": "ben", "label": "4"}]})
+    assert "verdicts: a table's verdicts are columns: import the file as accord, without a mapping" in error
 
 
 def test_missing_numbers_of_a_parquet_file_are_missing() -> None:
