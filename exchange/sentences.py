@@ -136,8 +136,7 @@ def told(made: dict[str, Any], percent: bool = False) -> Told:
     low, high = made["low"], made["high"]
     known = [made["value"]] if low is None or high is None else [made["value"], low, high]
     if percent:
-        # Two ends that would read alike get one digit more.
-        places = 1 if len(known) > 1 and high - low < 0.01 else 0
+        places = 1 if _is_narrow(low, high) else 0
         value, *ends = [write_percent(each, places) for each in known]
     else:
         value, *ends = [write_decimal(each, _places(low, high)) for each in known]
@@ -146,10 +145,16 @@ def told(made: dict[str, Any], percent: bool = False) -> Told:
 
 def _places(low: float | None, high: float | None) -> int:
     """Return two decimals, or as many as tell an interval's end beside 0 from 0; traces of rounding are 0."""
+    usual = 3 if _is_narrow(low, high) else 2
     if low is None or high is None or low * high <= 0:
-        return 2
+        return usual
     nearest = min(abs(low), abs(high))
-    return next((places for places in (2, 3, 4) if nearest >= 0.5 * 10**-places), 2)
+    return next((places for places in range(usual, 5) if nearest >= 0.5 * 10**-places), usual)
+
+
+def _is_narrow(low: float | None, high: float | None) -> bool:
+    """Return whether two ends would read alike, or as the value does, without one digit more."""
+    return low is not None and high is not None and 0 < high - low < 0.01
 
 
 def _many(count: int, noun: str) -> str:

@@ -14,9 +14,13 @@ const completeLinks = () => {
     link.href = accord.address(link.dataset.path, { study, item });
   }
 };
+// The hour is enough for numbers of today; those kept from another day say which.
+const CLOCK = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+const DAY = { year: "numeric", month: "short", day: "numeric" };
+const ofToday = (moment) => moment.toDateString() === new Date().toDateString();
 const dress = () => {
   completeLinks();
-  accord.tellTimes(element, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+  accord.tellTimes(element, (moment) => (ofToday(moment) ? CLOCK : { ...DAY, ...CLOCK }));
   for (const link of all("[data-view]")) {
     const words = new URLSearchParams(search());
     ["start", "view", "cell"].forEach((name) => words.delete(name));

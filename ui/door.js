@@ -47,11 +47,11 @@ window.accord = {
     }
     button.disabled = false;
   },
-  // Shows moments in the reader's own time zone, which the pointer tells.
-  tellTimes: (place, options) => {
+  // Shows moments in the reader's own time zone, which the pointer tells; how they are written may depend on the moment.
+  tellTimes: (place, written) => {
     for (const time of place.querySelectorAll("time[datetime]")) {
       const moment = new Date(time.dateTime);
-      time.textContent = moment.toLocaleString([], options);
+      time.textContent = moment.toLocaleString([], written(moment));
       time.title = moment.toLocaleString([], { dateStyle: "full", timeStyle: "long" });
     }
   },

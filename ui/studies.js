@@ -19,7 +19,7 @@ const dress = () => {
     if (link.tagName === "A") link.href = address;
     else link.textContent = address;
   }
-  accord.tellTimes(element, { dateStyle: "medium", timeStyle: "short" });
+  accord.tellTimes(element, () => ({ dateStyle: "medium", timeStyle: "short" }));
   const goal = element.querySelector("[data-go]");
   if (goal) window.location.assign(accord.address(goal.dataset.go, asked(goal)));
 };

@@ -29,6 +29,19 @@ def test_a_percent_is_as_fine_as_its_interval(low, high, written):
 @pytest.mark.parametrize(
     ("low", "high", "written"),
     [
+        (0.36, 0.38, "0.37 [0.36, 0.38]"),
+        (0.368, 0.374, "0.370 [0.368, 0.374]"),
+        (0.37, 0.37, "0.37 [0.37, 0.37]"),
+        (None, None, "0.37"),
+    ],
+)
+def test_a_coefficient_is_as_fine_as_its_interval(low, high, written):
+    assert told({"value": 0.37, "low": low, "high": high}) == written
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "written"),
+    [
         (-0.6, 0.0, "−0.30 [−0.60, 0.00]"),
         (-0.6, -0.002, "−0.300 [−0.600, −0.002]"),
         (-0.6, -0.0003, "−0.3000 [−0.6000, −0.0003]"),
