@@ -166,12 +166,13 @@ def _three(base: Statistic, split: int, held: BoolArray) -> dict[str, Statistic]
         return mean_defined(compute(tables)[..., judged])
 
     parts = {
-        "hh": (human, people.size),
-        "hj": (judge, judged.size),
-        "gap": (lambda tables: judge(tables) - human(tables), min(people.size, judged.size)),
+        "hh": (human, people.size, base.bounds),
+        "hj": (judge, judged.size, base.bounds),
+        "gap": (lambda tables: judge(tables) - human(tables), min(people.size, judged.size), base.gap_bounds),
     }
     return {
-        name: Statistic(part, "percentile", base.why if pairs else FEW_COMMON) for name, (part, pairs) in parts.items()
+        name: Statistic(part, "percentile", base.why if pairs else FEW_COMMON, bounds)
+        for name, (part, pairs, bounds) in parts.items()
     }
 
 
@@ -189,13 +190,18 @@ def _estimate_by_influence(
     owner = np.arange(codes.shape[0]) if cluster is None else number_clusters(cluster)[0]
     groups = None if cluster is None else int(owner.max()) + 1
     answer = []
-    for value, change in ((human, change_human), (judge, change_judge), (judge - human, change_judge - change_human)):
+    three = (
+        (human, change_human, base.bounds),
+        (judge, change_judge, base.bounds),
+        (judge - human, change_judge - change_human, base.gap_bounds),
+    )
+    for value, change, bounds in three:
         if not np.isfinite(value):
             answer.append(undefined(base.why, codes.shape[0], groups))
             continue
         left_out: FloatArray = value + np.bincount(owner, change).astype(np.float64)
         made = interval_from_jackknife(value, left_out, np.ones(left_out.size, dtype=np.int64), level)
-        answer.append(replace(made, n=codes.shape[0], clusters=groups))
+        answer.append(replace(made.within(bounds), n=codes.shape[0], clusters=groups))
     return answer[0], answer[1], answer[2]
 
 
@@ -281,10 +287,12 @@ def score_ceiling(
     def side(at: int) -> Statistic:
         # The humans who have a correlation at all, the same ones in every resample.
         held = np.flatnonzero(np.isfinite(_correlate_moments(units.total[at])))
-        return Statistic(lambda sums: mean_defined(_correlate_moments(sums[..., at, held, :])), "percentile", why)
+        return Statistic(
+            lambda sums: mean_defined(_correlate_moments(sums[..., at, held, :])), "percentile", why, (-1.0, 1.0)
+        )
 
     human, against = side(0), side(1)
-    gap = Statistic(lambda sums: against.compute(sums) - human.compute(sums), "percentile", why)
+    gap = Statistic(lambda sums: against.compute(sums) - human.compute(sums), "percentile", why, human.gap_bounds)
     made = estimate_all(units, {"hh": human, "hj": against, "gap": gap}, sampling or Sampling())
     found = {name: _reached(one) for name, one in made.items()}
     return Ceiling("pearson", found["hh"], found["hj"], found["gap"], int(kept.sum()), many, "pairs")

@@ -43,8 +43,8 @@ def pair_statistics(categories: Categories) -> dict[str, Statistic]:
         "kappa": _chance_corrected(pairs.cohen_kappa, categories.weights("nominal")),
         "kappa_linear": _chance_corrected(pairs.cohen_kappa, categories.weights("linear")),
         "kappa_quadratic": _chance_corrected(pairs.cohen_kappa, categories.weights("quadratic")),
-        "ac1": _chance_corrected(pairs.gwet_ac, categories.weights("nominal")),
-        "ac2": _chance_corrected(pairs.gwet_ac, categories.weights("quadratic")),
+        "ac1": _gwet(categories.weights("nominal")),
+        "ac2": _gwet(categories.weights("quadratic")),
     }
     if len(categories) == 2:
         found["prevalence_index"] = Statistic(pairs.prevalence_index, bounds=(-1.0, 1.0))
@@ -61,7 +61,11 @@ def pair_statistics(categories: Categories) -> dict[str, Statistic]:
 
 
 def _chance_corrected(compute: Callable[..., FloatArray], weights: FloatArray) -> Statistic:
-    return Statistic(partial(compute, weights=weights), why=ONE_CATEGORY, bounds=(-np.inf, 1.0), least=LEAST_COMMON)
+    return Statistic(partial(compute, weights=weights), why=ONE_CATEGORY, bounds=(-1.0, 1.0), least=LEAST_COMMON)
+
+
+def _gwet(weights: FloatArray) -> Statistic:
+    return replace(_chance_corrected(pairs.gwet_ac, weights), bounds=pairs.gwet_bounds(weights))
 
 
 def compare(

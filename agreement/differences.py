@@ -116,7 +116,7 @@ def _between(statistic: Statistic) -> Statistic:
     def compute(tables: FloatArray) -> FloatArray:
         return np.asarray(statistic.compute(tables[..., 1, :, :]) - statistic.compute(tables[..., 0, :, :]))
 
-    return Statistic(compute, "percentile", statistic.why, least=statistic.least)
+    return Statistic(compute, "percentile", statistic.why, statistic.gap_bounds, statistic.least)
 
 
 def compare_judge_scores(

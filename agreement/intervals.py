@@ -19,7 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
 from agreement.categories import BoolArray, FloatArray, IntArray, number_clusters
-from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, FEW_COMMON, Estimate, list_warnings, undefined
+from agreement.estimate import (
+    DEFINED_RESAMPLES,
+    FEW_CLUSTERS,
+    FEW_COMMON,
+    UNBOUNDED,
+    Estimate,
+    list_warnings,
+    undefined,
+)
 from agreement.tables import LONG, Contributions, Places
 
 Method = Literal["bca", "percentile"]
@@ -55,9 +63,15 @@ class Statistic:
     compute: Callable[[Any], FloatArray]
     method: Method = "bca"
     why: str = "it is undefined on these verdicts"
-    bounds: tuple[float, float] = (-np.inf, np.inf)
+    bounds: tuple[float, float] = UNBOUNDED
     least: int = 1
     smooth: bool = True
+
+    @property
+    def gap_bounds(self) -> tuple[float, float]:
+        """Return between what the difference of two such numbers lies."""
+        span = self.bounds[1] - self.bounds[0]
+        return -span, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,9 +301,7 @@ def estimate(units: Units, statistic: Statistic, sampling: Sampling, top_share: 
 
 
 def _bounded(made: Estimate, bounds: tuple[float, float], warnings: tuple[str, ...]) -> Estimate:
-    low = None if made.low is None else max(made.low, bounds[0])
-    high = None if made.high is None else min(made.high, bounds[1])
-    return replace(made, low=low, high=high, warnings=warnings + made.warnings)
+    return replace(made.within(bounds), warnings=warnings + made.warnings)
 
 
 def interval_from_jackknife(value: float, left_out: FloatArray, counts: IntArray, level: float) -> Estimate:

@@ -64,6 +64,12 @@ def _order_effect(tables: FloatArray | Tables, values: FloatArray) -> FloatArray
     return pairs.weighted_agreement(tables, (values[:, None] - values[None, :]) / 2.0)
 
 
+def _most_effect(categories: Categories) -> tuple[float, float]:
+    """Return the order effects of a rater who always takes one position."""
+    most = float(np.ptp(categories.array)) / 2.0
+    return -most, most
+
+
 def swap_statistics(categories: Categories) -> dict[str, Statistic]:
     """Return the statistics of a table of order AB (rows) by order BA (columns)."""
     signs, share = categories.signs(), (0.0, 1.0)
@@ -75,10 +81,13 @@ def swap_statistics(categories: Categories) -> dict[str, Statistic]:
         "kappa": Statistic(
             partial(pairs.cohen_kappa, weights=categories.weights("nominal")),
             why="both orders stay on one label",
+            bounds=(-1.0, 1.0),
             least=LEAST_COMMON,
         ),
-        "order_effect": Statistic(partial(_order_effect, values=categories.array)),
-        "fairness": Statistic(partial(_fairness, first=first, second=second), "percentile", "no verdict moved"),
+        "order_effect": Statistic(partial(_order_effect, values=categories.array), bounds=_most_effect(categories)),
+        "fairness": Statistic(
+            partial(_fairness, first=first, second=second), "percentile", "no verdict moved", (-1.0, 1.0)
+        ),
         "turned_to_tie": Statistic(lambda tables: 1.0 - pairs.exact(tables), bounds=share),
     }
 
@@ -165,6 +174,7 @@ def measure_first_position(
     effect = Statistic(
         lambda s: (pairs.divide(s[..., 3], s[..., 2]) - pairs.divide(s[..., 5], s[..., 4])) / 2.0,
         why="only one of the two orders was shown",
+        bounds=_most_effect(categories),
     )
     found = estimate_all(units, {"rate": rate, "effect": effect}, sampling or Sampling())
     return FirstPosition(

@@ -58,6 +58,12 @@ class PredictionPowered:
     selection: Selection = "random"
     effective: float | None = None
 
+    def within(self, bounds: tuple[float, float]) -> PredictionPowered:
+        """Return it with no mean beyond what a single value can be."""
+        found = (one.within(bounds) for one in (self.corrected, self.human_only, self.judge_only))
+        corrected, human_only, judge_only = found
+        return replace(self, corrected=corrected, human_only=human_only, judge_only=judge_only)
+
     @property
     def assumption(self) -> str:
         """Return what the correction rests on."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from agreement.categories import FloatArray, IntArray, number_clusters
-from agreement.estimate import Estimate, list_warnings, undefined
+from agreement.estimate import UNBOUNDED, Estimate, list_warnings, undefined
 from agreement.intervals import (
     Sampling,
     Statistic,
@@ -109,18 +110,22 @@ def concordance(tables: ArrayLike | Tables, first: FloatArray, second: FloatArra
     return np.asarray(divide(2.0 * shared, var_one + var_two + gap**2) * _varied(counts))
 
 
-def table_statistics(first: FloatArray, second: FloatArray) -> dict[str, Statistic]:
-    """Return the score statistics of a table whose rows and columns have these values, in rising order."""
-    both: Mapping[str, tuple[Callable[..., FloatArray], tuple[float, float]]] = {
+MOMENTS: Mapping[str, tuple[Callable[..., FloatArray], tuple[float, float]]] = MappingProxyType(
+    {
         "pearson": (pearson, (-1.0, 1.0)),
         "mae": (mean_absolute_error, (0.0, np.inf)),
         "rmse": (root_mean_square_error, (0.0, np.inf)),
-        "bias": (bias, (-np.inf, np.inf)),
+        "bias": (bias, UNBOUNDED),
         "ccc": (concordance, (-1.0, 1.0)),
     }
+)
+
+
+def table_statistics(first: FloatArray, second: FloatArray) -> dict[str, Statistic]:
+    """Return the score statistics of a table whose rows and columns have these values, in rising order."""
     found = {
         name: Statistic(partial(compute, first=first, second=second), why=NO_VARIANCE, bounds=bounds)
-        for name, (compute, bounds) in both.items()
+        for name, (compute, bounds) in MOMENTS.items()
     }
     found["spearman"] = Statistic(spearman, why=NO_VARIANCE, bounds=(-1.0, 1.0))
     found["kendall"] = Statistic(kendall, why=NO_VARIANCE, bounds=(-1.0, 1.0))
@@ -189,7 +194,7 @@ def _compare_directly(
         return lambda sums: _from_moments(sums)[name]
 
     units = units_of(_moments(one, two), cluster)
-    linear = {name: Statistic(pick(name), why=NO_VARIANCE) for name in ("pearson", "mae", "rmse", "bias", "ccc")}
+    linear = {name: Statistic(pick(name), why=NO_VARIANCE, bounds=bounds) for name, (_, bounds) in MOMENTS.items()}
     found = estimate_all(units, linear, sampling)
     return found | _resample_ranks((one, two), sampling, cluster)
 

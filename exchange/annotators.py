@@ -152,7 +152,7 @@ def _halves(panel: Panel, kind: IntArray, items: IntArray) -> dict[str, Estimate
         return Statistic(lambda sums: divide(sums[..., at], sums[..., at + 1]), "percentile", bounds=(0.0, 1.0))
 
     early, late = share(0), share(2)
-    change = Statistic(lambda sums: late.compute(sums) - early.compute(sums), "percentile")
+    change = Statistic(lambda sums: late.compute(sums) - early.compute(sums), "percentile", bounds=late.gap_bounds)
     units = units_of_kinds(rows, kind) if panel.cluster is None else units_of(rows[kind], panel.cluster[items])
     named = {"early": early, "late": late, "difference": change}
     return estimate_all(units, named, panel.sampling)

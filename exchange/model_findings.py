@@ -35,6 +35,7 @@ MOST_RANKED = 60  # models that are ranked with intervals; more would take minut
 UNSURE = f"strengths of more than {MOST_RANKED} models are fitted without intervals, which would take too long"
 RANK_RESAMPLES = 1000
 MOST_BASELINES = 20
+SHARE = (0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +166,7 @@ class Part:
 
 def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | str) -> dict[str, Any]:
     values = part.own(panel, voice.rewards(panel.options.length_k))
-    mean = estimate_mean(values, panel.sampling, panel.prompts)
+    mean = estimate_mean(values, panel.sampling, panel.prompts).within(panel.reach)
     tasks = _by_task(panel, values)
     if panel.kind == "direct":
         none = undefined(NO_PAIR).as_dict()
@@ -184,7 +185,7 @@ def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | st
     return {
         "n": mean.n,
         "wb_reward": {**mean.as_dict(), "over_all_items": every, **_without_empty(panel, part, values)},
-        "win_rate": estimate_mean(wins, panel.sampling, panel.prompts).as_dict(),
+        "win_rate": estimate_mean(wins, panel.sampling, panel.prompts).within(SHARE).as_dict(),
         "length_controlled_win_rate": length_controlled_win_rate(wins, delta, panel.prompts).as_dict(),
         "bradley_terry": _strength(ranking, part.place),
         "tasks": tasks,
@@ -214,9 +215,13 @@ def _by_task(panel: Panel, values: FloatArray) -> dict[str, Any]:
     weights = np.array(list(GROUP_WEIGHTS.values()))
     found = average_groups(values, member, weights, panel.sampling, panel.prompts)
     outside = np.isfinite(values) & ~member.any(axis=1)
+
+    def told(made: Estimate) -> dict[str, Any]:
+        return made.within(panel.reach).as_dict()
+
     return {
-        "groups": {name: made.as_dict() for name, made in zip(GROUP_WEIGHTS, found.groups, strict=True)},
-        "macro": found.average.as_dict(),
+        "groups": {name: told(made) for name, made in zip(GROUP_WEIGHTS, found.groups, strict=True)},
+        "macro": told(found.average),
         "left_out": int(outside.sum()),
     }
 
@@ -228,7 +233,7 @@ def _length_curve(panel: Panel, part: Part, voice: Voice) -> list[dict[str, Any]
     curve = []
     for limit in LENGTH_RULES:
         values = part.own(panel, voice.rewards(limit))
-        made = estimate_mean(values, panel.sampling, panel.prompts).as_dict()
+        made = estimate_mean(values, panel.sampling, panel.prompts).within(panel.reach).as_dict()
         curve.append({"length_k": limit if np.isfinite(limit) else None, **made})
     return curve
 
@@ -240,7 +245,8 @@ def _baselines(panel: Panel, part: Part, values: FloatArray) -> dict[str, Any]:
         why = f"more than {MOST_BASELINES} models were met"
         return {"against": {}, "mix": undefined(why).as_dict()}
     against, mix = average_baselines(values, met, panel.sampling, panel.prompts)
-    return {"against": {part.names[at]: made.as_dict() for at, made in against.items()}, "mix": mix.as_dict()}
+    bounded = {part.names[at]: made.within(panel.reach).as_dict() for at, made in against.items()}
+    return {"against": bounded, "mix": mix.within(panel.reach).as_dict()}
 
 
 def _without_empty(panel: Panel, part: Part, values: FloatArray) -> dict[str, Any]:
@@ -248,7 +254,7 @@ def _without_empty(panel: Panel, part: Part, values: FloatArray) -> dict[str, An
     empty = part.played & ((panel.lengths[0] == 0) | (panel.lengths[1] == 0))
     if not empty.any():
         return {"empty_responses": 0}
-    rest = estimate_mean(np.where(empty, np.nan, values), panel.sampling, panel.prompts)
+    rest = estimate_mean(np.where(empty, np.nan, values), panel.sampling, panel.prompts).within(panel.reach)
     return {"empty_responses": int(empty.sum()), "without_empty": rest.as_dict()}
 
 
@@ -304,12 +310,13 @@ def _corrected(panel: Panel, part: Part, voices: dict[str, Voice], source: str) 
         return {}
     both = voices["humans"], voices[source]
     people, model = (part.own(panel, voice.rewards(panel.options.length_k)) for voice in both)
+    worth = correct(panel, (people, model), panel.prompts, panel.reach)
     if panel.kind == "direct":
-        return {"corrected_win_rate": correct(panel, people, model, panel.prompts)}
+        return {"corrected_win_rate": worth}
     wins = [(1.0 + part.own(panel, voice.results)) / 2.0 for voice in both]
     return {
-        "corrected_win_rate": correct(panel, wins[0], wins[1], panel.prompts),
-        "corrected_wb_reward": correct(panel, people, model, panel.prompts),
+        "corrected_win_rate": correct(panel, (wins[0], wins[1]), panel.prompts, SHARE),
+        "corrected_wb_reward": worth,
     }
 
 
