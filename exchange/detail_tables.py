@@ -171,8 +171,9 @@ def tabulate_domains(value: dict[str, Any]) -> Table:
 def tabulate_ranks(value: dict[str, Any]) -> Table:
     """Return how far each judge ranks the models as people do."""
     found = (value["ranking"] or {}).get("agreement", {})
-    rows = [[f"◆ {name}", told(made)] for name, made in found.items()]
-    return Table("Models ranked by judge and by people", ["judge", "Spearman of strengths"], rows)
+    rows = [[f"◆ {name}", told(made), told(made["kendall"])] for name, made in found.items()]
+    head = ["judge", "Spearman of strengths", "Kendall tau-b of strengths"]
+    return Table("Models ranked by judge and by people", head, rows)
 
 
 def tabulate_scales(value: dict[str, Any]) -> Table:

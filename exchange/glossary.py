@@ -52,6 +52,7 @@ MEANINGS = {
     "Pearson over its bound": "Pearson relative to the most it can be, as people's mean is itself uncertain",
     "ω": "Share of people whom the judge may replace; from one half on it passes",
     "Spearman of strengths": "Correlation of the models' ranks by the judge with those by people",
+    "Kendall tau-b of strengths": "Pairs of models in the same order by judge and people minus those in opposite ones",
     "alpha ordinal": "Krippendorff's alpha: agreement of all beyond chance, near misses counted for more",
     "alpha nominal": "Krippendorff's alpha: agreement of all beyond chance, every miss alike",
     "alpha interval": "Krippendorff's alpha: labels as numbers, distances squared",

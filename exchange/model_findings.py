@@ -16,6 +16,7 @@ from agreement.davidson import fit_davidson
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling
 from agreement.length import length_controlled_win_rate, log_ratio
+from agreement.scores import RANKED
 from agreement.wildbench import (
     GROUP_WEIGHTS,
     LENGTH_RULES,
@@ -25,7 +26,7 @@ from agreement.wildbench import (
     find_tasks,
     wb_score,
 )
-from exchange.findings import number, numbers
+from exchange.findings import estimates, number, numbers
 from exchange.judge_findings import NO_PAIR, correct
 from exchange.model_terms import describe_terms
 from exchange.panel import Panel
@@ -332,19 +333,23 @@ def _alike(panel: Panel, sides: tuple[IntArray, IntArray], voices: dict[str, Voi
     if "humans" in voices:
         people = _games(sides, main.results, models)
         for name, voice in list(voices.items())[1:]:
-            agreement[name] = _rank_alike(panel, people, _games(sides, voice.results, models)).as_dict()
+            alike = estimates(_rank_alike(panel, people, _games(sides, voice.results, models)))
+            agreement[name] = {**alike["spearman"], "kendall": alike["kendall"]}
     return {"agreement": agreement, "davidson": davidson}
 
 
-def _rank_alike(panel: Panel, people: tuple[Games, IntArray], judge: tuple[Games, IntArray]) -> Estimate:
-    models = people[0].models
+def _rank_alike(panel: Panel, people: tuple[Games, IntArray], judge: tuple[Games, IntArray]) -> dict[str, Estimate]:
+    """Return Spearman's and Kendall's correlation of the models' strengths by people and by a judge."""
+    models, why = people[0].models, None
     if models < 3:
-        return undefined("fewer than three models")
-    if models > MOST_RANKED or 2 * panel.size * models**2 > MOST_NUMBERS:
-        return undefined("too many models and items for an interval here")
-    if not people[1].size or not judge[1].size:
-        return undefined("no two models that met have verdicts of both")
+        why = "fewer than three models"
+    elif models > MOST_RANKED or 2 * panel.size * models**2 > MOST_NUMBERS:
+        why = "too many models and items for an interval here"
+    elif not people[1].size or not judge[1].size:
+        why = "no two models that met have verdicts of both"
+    if why:
+        return dict.fromkeys(map(str, RANKED), undefined(why))
     owner = np.arange(panel.size) if panel.prompts is None else panel.prompts
     sampling = Sampling(min(panel.options.resamples, RANK_RESAMPLES), panel.options.seed)
     clusters = owner[people[1]], owner[judge[1]]
-    return correlate_rankings((people[0], judge[0]), "spearman", clusters, 0.0, sampling)
+    return correlate_rankings((people[0], judge[0]), RANKED, clusters, 0.0, sampling)

@@ -90,19 +90,32 @@ def test_mirrored_games_negate():
 def test_two_rankings():
     one, two = some_games(1500, seed=1), some_games(1500, seed=2)
     prompts = np.arange(1500) // 10
-    made = correlate_rankings((one, two), "pearson", (prompts, prompts), sampling=Sampling(100))
+    made = correlate_rankings((one, two), ("pearson",), (prompts, prompts), sampling=Sampling(100))["pearson"]
     strengths = [[s.value for s in rank_models(g, sampling=Sampling(2)).strengths] for g in (one, two)]
     assert made.value == pytest.approx(stats.pearsonr(*strengths).statistic)
     assert made.low < made.value < made.high
     assert made.clusters == 150
     # So many games that every resample orders the models alike: a value, but nothing to make an interval of.
-    ranks = correlate_rankings((one, two), "spearman", (prompts, prompts), sampling=Sampling(100))
+    ranks = correlate_rankings((one, two), ("spearman",), (prompts, prompts), sampling=Sampling(100))["spearman"]
     assert (ranks.value, ranks.low) == (pytest.approx(1), None)
     assert ranks.why
-    same = correlate_rankings((one, one), "kendall", (prompts, prompts), sampling=Sampling(50))
+    same = correlate_rankings((one, one), ("kendall",), (prompts, prompts), sampling=Sampling(50))["kendall"]
     assert same.value == pytest.approx(1)
     lost = Games([0, 0, 1], [1, 2, 2], [1.0, 1.0, 1.0], 3)
-    assert correlate_rankings((lost, lost), "pearson", ([0, 1, 2], [0, 1, 2])).value is None
+    assert correlate_rankings((lost, lost), ("pearson",), ([0, 1, 2], [0, 1, 2]))["pearson"].value is None
+
+
+def test_rankings_are_correlated_by_every_coefficient_on_the_same_strengths():
+    games = [some_games(60, seed=seed) for seed in (6, 7)]
+    prompts = np.arange(60)
+    both = correlate_rankings((games[0], games[1]), ("spearman", "kendall"), (prompts, prompts), sampling=Sampling(200))
+    strengths = [[s.value for s in rank_models(g, sampling=Sampling(2)).strengths] for g in games]
+    assert both["spearman"].value == pytest.approx(stats.spearmanr(*strengths).statistic)
+    assert both["kendall"].value == pytest.approx(stats.kendalltau(*strengths).statistic)
+    assert both["kendall"].low < both["kendall"].value
+    # Models that beat each other equally often are tied, whatever the solver's last digits say.
+    even = Games([0, 1, 2, 0, 1, 2, 0], [1, 2, 0, 1, 2, 0, 3], [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.5], 4)
+    assert correlate_rankings((even, even), ("kendall",), (range(7), range(7)))["kendall"].value is None
 
 
 def test_length_rule(five_way, quick):
