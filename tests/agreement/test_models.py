@@ -14,8 +14,8 @@ from scipy import stats
 from agreement import planning, wildbench
 from agreement.bradley_terry import Games, correlate_rankings, find_components, fit_models, fit_strengths, rank_models
 from agreement.intervals import Sampling
-from agreement.pairs import cohen_kappa
-from agreement.prediction_powered import Sample, choose_weight, correct_mean, rogan_gladen
+from agreement.pairs import cohen_kappa, count_pairs
+from agreement.prediction_powered import Sample, choose_weight, correct_mean, correct_share, rogan_gladen
 from judge.domain import InputError
 
 
@@ -273,6 +273,21 @@ def test_rogan_gladen():
     assert made.low < made.value < made.high
     assert rogan_gladen((4, 10), [[5, 5], [5, 5]]).value is None
     assert rogan_gladen((4, 10), [[0, 0], [5, 5]]).value is None
+
+
+def test_where_every_judged_item_is_labelled_a_corrected_share_is_as_sure_as_people_s_own():
+    rng = np.random.default_rng(4)
+    human = (rng.random(400) < 0.4).astype(np.int64)
+    judge = np.where(rng.random(400) < 0.8, human, 1 - human)
+    made, own = correct_share(human, judge), correct_mean(Sample(human.astype(float), judge.astype(float))).human_only
+    assert made.method == "delta, normal"
+    assert (made.value, made.low, made.high) == pytest.approx((own.value, own.low, own.high))
+    clustered = correct_share(human, judge, np.arange(400))
+    assert (clustered.low, clustered.high) == pytest.approx((made.low, made.high))
+    seen = np.where(np.arange(400) < 100, human, -1)
+    apart = rogan_gladen((int(judge.sum()), 400), count_pairs(seen, judge, 2))
+    assert correct_share(seen, judge).value == apart.value
+    assert correct_share(seen, judge).high < apart.high
 
 
 def test_planning():
