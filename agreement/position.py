@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from agreement import pairs
 from agreement.categories import Categories, FloatArray, IntArray, check_codes
 from agreement.comparison import units_of_pairs
-from agreement.differences import exact_sign_p
+from agreement.differences import exact_sign_p, sign_test
 from agreement.estimate import LEAST_COMMON, Estimate, undefined
 from agreement.intervals import (
     Sampling,
@@ -101,8 +101,8 @@ def measure_swaps(
 ) -> SwapConsistency:
     """Return how a rater's verdicts in order AB (first) and BA (second) differ on the same items.
 
-    The order effect is the mean of (x_AB - x_BA)/2 in the scale's own values. p is the exact binomial test that moves
-    to the first and to the second position are equally likely.
+    The order effect is the mean of (x_AB - x_BA)/2 in the scale's own values. p is the exact test that moves to the
+    first and to the second position are equally likely, of items or of whole clusters.
     """
     k = len(categories)
     table = pairs.count_pairs(first, second, k)
@@ -114,7 +114,10 @@ def measure_swaps(
     soft_first, soft_second = int(table[ahead & ~hard].sum()), int(table[behind & ~hard].sum())
     n = int(table.sum())
     found = estimate_all(units, swap_statistics(categories), sampling or Sampling())
-    p = exact_sign_p(hard_first + soft_first, hard_second + soft_second)
+    one, two = check_codes(first, k), check_codes(second, k)
+    seen = (one >= 0) & (two >= 0)
+    moved = np.sign(signs[one[seen]] - signs[two[seen]])
+    p = sign_test(moved, None if clusters is None else np.asarray(clusters)[seen])
     left_out = int(np.asarray(first).size) - n
     return SwapConsistency(n, left_out, found, hard_first, hard_second, soft_first, soft_second, p)
 

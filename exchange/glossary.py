@@ -39,6 +39,7 @@ MEANINGS = {
     "p": CHANCE,
     "McNemar p": f"Whether one judge is right more often where only one of the two is. {CHANCE}",
     "q": "p, corrected for how many pairs of judges are compared",
+    "q, dependent": "The same however the comparisons depend on each other, as those that share a judge do",
     "Pearson": "Correlation: 1 is a straight line upwards, 0 is none",
     "Spearman": "Correlation of the ranks instead of the values",
     "Kendall tau-b": "Pairs of items put in the same order minus those in the opposite one, as a share; ties allowed",

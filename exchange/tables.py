@@ -151,7 +151,15 @@ def _biases(value: dict[str, Any]) -> Table:
 
 def _comparisons(value: dict[str, Any]) -> Table:
     names = {"exact": "agreement", "kappa": "kappa"} | ({"pearson": "Pearson"} if value["kind"] == "direct" else {})
-    head = ["first", "second", "n", *(f"{name}, second − first" for name in names.values()), "McNemar p", "q"]
+    head = [
+        "first",
+        "second",
+        "n",
+        *(f"{name}, second − first" for name in names.values()),
+        "McNemar p",
+        "q",
+        "q, dependent",
+    ]
     rows = [
         [
             f"◆ {pair['a']}",
@@ -160,6 +168,7 @@ def _comparisons(value: dict[str, Any]) -> Table:
             *(told(pair[key]) for key in names),
             chance(pair["mcnemar_p"], pair["mcnemar_p_why"] or ""),
             chance(pair.get("q"), pair["mcnemar_p_why"] or ""),
+            chance(pair.get("q_dependent"), pair["mcnemar_p_why"] or ""),
         ]
         for pair in value["comparisons"]
     ]
