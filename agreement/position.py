@@ -127,7 +127,7 @@ class FirstPosition:
     """How often the response shown first wins, among verdicts that decide; ties and missing verdicts apart.
 
     `p` tests one half. With one order an item it means something only if the sides were randomised, otherwise it is
-    confounded with quality: then both estimates are undefined.
+    confounded with quality: then both estimates are undefined. `left_out` counts verdicts that were kept out for that.
     """
 
     rate: Estimate
@@ -136,6 +136,7 @@ class FirstPosition:
     ties: int
     missing: int
     p: float | None
+    left_out: int = 0
 
 
 def _units_by_position(categories: Categories, kind: IntArray, clusters: IntArray | None) -> Units:

@@ -150,3 +150,39 @@ def test_on_three_levels_a_model_wins_where_both_orders_take_its_side(store: Sto
         value = under(store, levels=levels)
         assert value["models"][0]["win_rate"]["value"] == rate
         assert value["models"][0]["wb_reward"]["value"] == 0.0  # strengths count there, and the orders differ in them
+
+
+def test_a_run_that_stopped_in_its_second_order_shows_no_position_bias_that_is_not_there(
+    store: Store, tmp_path: Path
+) -> None:
+    def verdicts(n: int) -> list[dict[str, Any]]:
+        label = "A+" if n % 5 else "B+"  # the same in either order
+        return [judged(label), *([judged(label, "BA")] if n < 40 else [])]
+
+    put(store, tmp_path, many(verdicts, 100))
+    position = under(store)["judges"][0]["position"]
+    assert (position["first_position_rate"]["value"], position["order_effect"]["value"]) == (0.5, 0.0)
+    assert (position["left_out"], position["first_position_rate"]["n"]) == (60, 80)
+    assert "of items that have both" in position["order_effect"]["note"]
+
+
+def test_replies_that_cannot_be_read_in_one_order_leave_no_favourites_first(store: Store, tmp_path: Path) -> None:
+    put(store, tmp_path, many(lambda n: [judged("A+"), judged("A+" if n < 4 else None, "BA")], 40))
+    position = under(store)["judges"][0]["position"]
+    assert (position["first_position_rate"]["value"], position["left_out"], position["missing"]) == (0.5, 36, 36)
+    put(store, tmp_path, many(lambda n: [judged("A+"), judged(None, "BA")], 40), study="t")
+    none = agree(store, "t", Options(resamples=50))["judges"][0]
+    assert "not drawn at random" in none["first_position_rate"]["why"]
+
+
+def test_both_order_effects_are_one_where_every_item_has_both_orders(store: Store, tmp_path: Path) -> None:
+    def verdicts(n: int) -> list[dict[str, Any]]:
+        again = [judged(label_of(n + 2)), judged(label_of(n + 3), "BA")] if n % 3 else []  # only first answers count
+        return [judged(label_of(n)), judged(label_of(n + n % 3), "BA"), *again]
+
+    put(store, tmp_path, [item(n, verdicts(n), response_a="x" * (40 * n)) for n in range(40)])
+    for limit in (None, 0, 500):
+        judge = under(store, length_k=limit)["judges"][0]
+        effects = judge["swap"]["order_effect"]["value"], judge["position"]["order_effect"]["value"]
+        assert effects[0] == pytest.approx(effects[1])
+        assert judge["first_position_rate"]["n"] == 80
