@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from agreement.categories import FloatArray, IntArray, number_clusters
-from agreement.estimate import UNBOUNDED, Estimate, list_warnings, undefined
+from agreement.estimate import FEW_CLUSTERS, UNBOUNDED, Estimate, list_warnings, undefined
 from agreement.intervals import (
     Sampling,
     Statistic,
     estimate_all,
+    interval_from_jackknife,
     interval_from_replicates,
     resample,
     units_of,
@@ -233,16 +234,22 @@ def rank_correlation(one: FloatArray, two: FloatArray, name: str) -> float:
 def _resample_ranks(
     both: tuple[FloatArray, FloatArray], sampling: Sampling, cluster: IntArray | None
 ) -> dict[str, Estimate]:
-    """Return rank coefficients with percentile intervals: ranks change with every resample, so items are drawn."""
+    """Return rank coefficients with percentile intervals: ranks change with every resample, so items are drawn.
+
+    Of few clusters the intervals are the jackknife's, as everywhere.
+    """
     n = both[0].size
     groups = None if cluster is None else int(cluster.max()) + 1
     affordable = min(sampling.resamples, max(FEWEST_RESAMPLES, MOST_NUMBERS // n))
     values = {name: rank_correlation(*both, name) for name in RANKED}
     if not np.isfinite(list(values.values())).all():
         return dict.fromkeys(RANKED, undefined(NO_VARIANCE, n, groups))
+    warnings = list_warnings(n, groups)
+    if cluster is not None and groups is not None and groups < FEW_CLUSTERS:
+        few = {name: _leave_clusters_out(both, cluster, name, value, sampling) for name, value in values.items()}
+        return {name: replace(made, n=n, clusters=groups, warnings=warnings) for name, made in few.items()}
     owner = np.arange(n) if cluster is None else cluster
     replicates = _replicate_ranks(both, owner, Sampling(affordable, sampling.seed))
-    warnings = list_warnings(n, groups)
     if affordable < sampling.resamples:
         warnings = (*warnings, f"{affordable} resamples only: ranks of so many different scores are slow")
     answer: dict[str, Estimate] = {}
@@ -250,6 +257,16 @@ def _resample_ranks(
         made = interval_from_replicates(value, replicates[name], None, sampling.level)
         answer[name] = replace(made, n=n, clusters=groups, warnings=warnings + made.warnings)
     return answer
+
+
+def _leave_clusters_out(
+    both: tuple[FloatArray, FloatArray], cluster: IntArray, name: str, value: float, sampling: Sampling
+) -> Estimate:
+    """Return a rank coefficient with the jackknife's interval, for fewer clusters than a bootstrap can live on."""
+    kept = [cluster != one for one in range(int(cluster.max()) + 1)]
+    left_out = np.array([rank_correlation(both[0][own], both[1][own], name) for own in kept])
+    once = np.ones(left_out.size, dtype=np.int64)
+    return interval_from_jackknife(value, left_out, once, sampling.level).within((-1.0, 1.0))
 
 
 def _replicate_ranks(both: tuple[FloatArray, FloatArray], owner: IntArray, sampling: Sampling) -> dict[str, FloatArray]:
