@@ -19,6 +19,7 @@ from agreement.tables import LONG, Tables, reorder
 
 ONE_CATEGORY = "both raters stay on one label, so chance agreement is certain"
 PARADOX = 0.2
+SHARES = ("exact", "three_way", "within_one", "tie_coverage", "consistency", "consistency_three_way", "turned_to_tie")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +115,7 @@ def compare_units(units: Units, categories: Categories, sampling: Sampling | Non
         return Comparison(0, table, dict.fromkeys(statistics, none), (), drawn)
     top = pairs.top_share(table)
     found = estimate_all(units, statistics, drawn, top)
-    for name in ("exact", "three_way", "within_one", "tie_coverage"):
-        if name in found and found[name].low is None and units.clusters is None:
-            found[name] = wilson(found[name], drawn.level)
+    found = settle_shares(found, units, drawn.level)
     found = {name: _flag_constant(name, made, table) for name, made in found.items()}
     return Comparison(n, table, found, _beware(found, table, top), drawn)
 
@@ -152,6 +151,12 @@ def _beware(found: Mapping[str, Estimate], table: IntArray, top: float) -> tuple
         )
         warnings.append(f"kappa and AC may tell different stories here: the labels' shares are {shares}")
     return tuple(warnings)
+
+
+def settle_shares(found: Mapping[str, Estimate], units: Units, level: float) -> dict[str, Estimate]:
+    """Return estimates with Wilson's interval for shares of all items that no resample varies, if items stand alone."""
+    certain = {name for name, made in found.items() if name in SHARES and made.low is None and units.clusters is None}
+    return {name: wilson(made, level) if name in certain else made for name, made in found.items()}
 
 
 def wilson(made: Estimate, level: float) -> Estimate:

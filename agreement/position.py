@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from agreement import pairs
 from agreement.categories import Categories, FloatArray, IntArray, check_codes
-from agreement.comparison import units_of_pairs
+from agreement.comparison import settle_shares, units_of_pairs
 from agreement.differences import exact_sign_p, sign_test
 from agreement.estimate import LEAST_COMMON, Estimate, undefined
 from agreement.intervals import (
@@ -113,7 +113,8 @@ def measure_swaps(
     hard_first, hard_second = int(table[ahead & hard].sum()), int(table[behind & hard].sum())
     soft_first, soft_second = int(table[ahead & ~hard].sum()), int(table[behind & ~hard].sum())
     n = int(table.sum())
-    found = estimate_all(units, swap_statistics(categories), sampling or Sampling())
+    drawn = sampling or Sampling()
+    found = settle_shares(estimate_all(units, swap_statistics(categories), drawn), units, drawn.level)
     one, two = check_codes(first, k), check_codes(second, k)
     seen = (one >= 0) & (two >= 0)
     moved = np.sign(signs[one[seen]] - signs[two[seen]])
