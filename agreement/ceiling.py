@@ -34,8 +34,6 @@ from agreement.tables import LessOne, Places
 MOST_RATERS = 12  # beyond this, a table for every pair of humans holds too little each
 MOST_NUMBERS = 2_000_000  # contributions of patterns to tables beyond which they are not written out
 
-ASIDE = "the resamples lie to one side of it: too few common items of most pairs of raters"
-
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
@@ -128,7 +126,7 @@ def compare_with_ceilings(
     held = _held(units, split, pooling == "pooled")
     wanted = {f"{name}/{part}": one for name in names for part, one in _three(known[name], split, held).items()}
     found = estimate_all(units, wanted, drawn)
-    parts = {name: [_reached(found[f"{name}/{part}"]) for part in ("hh", "hj", "gap")] for name in names}
+    parts = {name: [found[f"{name}/{part}"] for part in ("hh", "hj", "gap")] for name in names}
     return {name: Ceiling(name, hh, hj, gap, n, many, pooling) for name, (hh, hj, gap) in parts.items()}
 
 
@@ -138,13 +136,6 @@ def _held(units: Units, split: int, pooled: bool) -> BoolArray:
     if pooled:
         common[:split] /= 2.0  # each pair of humans is there both ways
     return np.asarray((common >= LEAST_COMMON) & (units.n >= LEAST_COMMON))
-
-
-def _reached(made: Estimate) -> Estimate:
-    """Return an estimate without its interval where the resamples lie to one side of it."""
-    if made.value is None or made.low is None or made.high is None or made.low <= made.value <= made.high:
-        return made
-    return replace(made, low=None, high=None, method="", why=ASIDE)
 
 
 def _three(base: Statistic, split: int, held: BoolArray) -> dict[str, Statistic]:
@@ -293,8 +284,7 @@ def score_ceiling(
 
     human, against = side(0), side(1)
     gap = Statistic(lambda sums: against.compute(sums) - human.compute(sums), "percentile", why, human.gap_bounds)
-    made = estimate_all(units, {"hh": human, "hj": against, "gap": gap}, sampling or Sampling())
-    found = {name: _reached(one) for name, one in made.items()}
+    found = estimate_all(units, {"hh": human, "hj": against, "gap": gap}, sampling or Sampling())
     return Ceiling("pearson", found["hh"], found["hj"], found["gap"], int(kept.sum()), many, "pairs")
 
 

@@ -33,6 +33,7 @@ from agreement.tables import LONG, Contributions, Places
 Method = Literal["bca", "percentile"]
 Sums = Any  # an array of sums (b, *shape), or the `Tables` of a long scale
 UNDEFINED_RESAMPLES = "it is defined in only"
+ASIDE = "the resamples lie to one side of it: too few items for what it asks of them"
 BLOCK = 2_000_000  # numbers held at once while resampling
 MOST_DRAWN = 4_000_000  # numbers of resamples kept for whoever asks for the same ones
 MOST_DISTINCT = 10_000  # distinct units beyond which the jackknife says what a bootstrap does, and sooner
@@ -327,7 +328,8 @@ def interval_from_replicates(
 ) -> Estimate:
     """Return a percentile interval, or BCa where the jackknife (values, multiplicities) is given (Efron 1987).
 
-    Undefined replicates are dropped; when they are more than a tenth there is no interval.
+    Undefined replicates are dropped; when they are more than a tenth there is no interval. Nor is there one that would
+    not hold the value: a dozen items on a scale of a hundred labels, say, are less alike than any resample of them.
     """
     finite = replicates[np.isfinite(replicates)]
     warnings: tuple[str, ...] = ()
@@ -345,6 +347,8 @@ def interval_from_replicates(
         below = float((finite < value - slack).mean() + same.mean() / 2.0)
         tails, method = _correct(tails, below, _acceleration(*jackknife), finite.size), "bca"
     low, high = _quantiles(finite, tails)
+    if not low - slack <= value <= high + slack:
+        return Estimate(value, why=ASIDE, warnings=warnings)
     return Estimate(value, low, high, method, warnings=warnings)
 
 
