@@ -115,10 +115,11 @@ def measure_swaps(
     n = int(table.sum())
     drawn = sampling or Sampling()
     found = settle_shares(estimate_all(units, swap_statistics(categories), drawn), units, drawn.level)
-    one, two = check_codes(first, k), check_codes(second, k)
-    seen = (one >= 0) & (two >= 0)
-    moved = np.sign(signs[one[seen]] - signs[two[seen]])
-    p = sign_test(moved, None if clusters is None else np.asarray(clusters)[seen])
+    p = exact_sign_p(hard_first + soft_first, hard_second + soft_second)
+    if clusters is not None:
+        one, two = check_codes(first, k), check_codes(second, k)
+        seen = (one >= 0) & (two >= 0)
+        p = sign_test(np.sign(signs[one[seen]] - signs[two[seen]]), np.asarray(clusters)[seen])
     left_out = int(np.asarray(first).size) - n
     return SwapConsistency(n, left_out, found, hard_first, hard_second, soft_first, soft_second, p)
 
