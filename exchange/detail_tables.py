@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from exchange.figures import write_count
+from exchange.figures import write_count, write_percent
 from exchange.grid import Table
 from exchange.sentences import Told, told
 
@@ -13,6 +13,8 @@ def list_detail_tables(value: dict[str, Any]) -> tuple[Table, ...]:
     """Return the tables that look closer."""
     found = (
         tabulate_otherwise(value),
+        tabulate_balance(value),
+        tabulate_reliability(value),
         tabulate_votes(value),
         tabulate_orders(value),
         tabulate_scores(value),
@@ -53,6 +55,33 @@ def tabulate_otherwise(value: dict[str, Any]) -> Table:
     ]
     named = shares | numbers
     return Table("Judges against the consensus, counted otherwise", ["judge", "n", *(named[key] for key in kept)], rows)
+
+
+def tabulate_balance(value: dict[str, Any]) -> Table:
+    """Return whether a judge uses the labels as people's consensus does, and how well it finds each of them."""
+    scores = {"macro_precision": "macro precision", "macro_recall": "macro recall", "macro_f1": "macro F1"}
+    head = ["judge", "n", "labels as often, p", "exchanged alike, p", *scores.values()]
+    rows = []
+    for judge in value["judges"]:
+        found = judge["vs_consensus"].get("table")
+        if found:
+            tests = [chance(found[key]["p"], found[key].get("why", "")) for key in ("homogeneity", "symmetry")]
+            shown = [told(found[key], percent=True) for key in scores]
+            rows.append([f"◆ {judge['name']}", write_count(judge["vs_consensus"]["n"]), *tests, *shown])
+    return Table("Which labels the judges give, beside the consensus", head, rows)
+
+
+def tabulate_reliability(value: dict[str, Any]) -> Table:
+    """Return what each person says given the true label, where the consensus is Dawid and Skene's."""
+    labels, found = value["scale"], value["consensus"].get("confusion", {})
+    rows = [
+        [f"● {name}", label, *(write_percent(share) for share in shares)]
+        for name, matrix in found.items()
+        for label, shares in zip(labels, matrix, strict=True)
+    ]
+    differs = write_percent(value["consensus"]["differs_from_majority"], 1) if found else ""
+    title = f"What people say by the true label (Dawid and Skene, {differs} of items not as the most said)"
+    return Table(title, ["person", "true label", *(f"says {label}" for label in labels)], rows)
 
 
 def tabulate_votes(value: dict[str, Any]) -> Table:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from exchange.detail_tables import (
+    tabulate_balance,
     tabulate_domains,
     tabulate_orders,
     tabulate_otherwise,
     tabulate_ranks,
+    tabulate_reliability,
     tabulate_scales,
     tabulate_scores,
     tabulate_votes,
@@ -37,6 +39,18 @@ CLOSER = (
         "Agreement, counted otherwise",
         "The judges against people's consensus in other statistics than those above.",
         tabulate_otherwise,
+    ),
+    Closer(
+        "balance",
+        "Which labels it gives",
+        "Whether the judge uses the labels as people's consensus does, and how well it finds each of them.",
+        tabulate_balance,
+    ),
+    Closer(
+        "reliability",
+        "What people say by the true label",
+        "How often each person gives each label where Dawid and Skene's consensus has another, or the same.",
+        tabulate_reliability,
     ),
     Closer(
         "votes",
