@@ -7,6 +7,7 @@ not, fitting anyway returns numbers that depend on when the solver stopped. A ti
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,14 +19,14 @@ from agreement.intervals import (
     Sampling,
     Statistic,
     Units,
-    estimate,
+    estimate_all,
     interval_from_jackknife,
     interval_from_replicates,
     leave_each_out,
     resample,
     units_of_rows,
 )
-from agreement.scores import Coefficient, rank_correlation
+from agreement.scores import Coefficient, correlate_lists
 
 STEPS = 60
 ELO_SCALE = 400.0 / float(np.log(10.0))
@@ -318,11 +319,11 @@ def _count_wins_together(games: tuple[Games, Games], clusters: tuple[ArrayLike, 
 
 def correlate_rankings(
     games: tuple[Games, Games],
-    coefficient: Coefficient,
+    coefficients: tuple[Coefficient, ...],
     clusters: tuple[ArrayLike, ArrayLike],
     pseudo_game: float = 0.0,
     sampling: Sampling | None = None,
-) -> Estimate:
+) -> dict[str, Estimate]:
     """Return how far two raters (humans, judge) order the models alike, prompts resampled for both together.
 
     `clusters` names the prompt of each game of each rater; a prompt in both is drawn for both. Models that only one
@@ -331,24 +332,34 @@ def correlate_rankings(
     held = [keep_players(side)[1] for side in games]
     both = np.intersect1d(held[0], held[1])
     if both.size < 3:
-        return undefined("fewer than three models that both have verdicts on")
-    units = _count_wins_together(games, clusters)
+        return dict.fromkeys(map(str, coefficients), undefined("fewer than three models that both have verdicts on"))
+    last: list[tuple[FloatArray, FloatArray]] = []
 
-    def compute(wins: FloatArray) -> FloatArray:
+    def fit(wins: FloatArray) -> FloatArray:
         sides = [
             fit_strengths(wins[..., which, own[:, None], own], pseudo_game)[..., np.isin(own, both)]
             for which, own in enumerate(held)
         ]
-        strengths = np.stack(sides, axis=-2)
-        flat = strengths.reshape(-1, 2, both.size)
-        if coefficient == "kendall":
-            known = [rank_correlation(s[0], s[1], coefficient) if np.isfinite(s).all() else np.nan for s in flat]
-            return np.asarray(known).reshape(strengths.shape[:-2])
-        return _correlate_stack(_rank(flat) if coefficient == "spearman" else flat).reshape(strengths.shape[:-2])
+        return np.stack(sides, axis=-2)
+
+    def compute(wins: FloatArray, coefficient: Coefficient) -> FloatArray:
+        # Every coefficient is asked of the same wins one after the other: the models are fitted once.
+        if not last or last[0][0] is not wins:
+            last[:] = [(wins, fit(wins))]
+        strengths = last[0][1]
+        if coefficient == "pearson":
+            return _correlate_stack(strengths)
+        ranks = _rank(strengths)
+        if coefficient == "spearman":
+            return _correlate_stack(ranks)
+        return correlate_lists(ranks[..., 0, :], ranks[..., 1, :], coefficient)
 
     why = "strengths that have no maximum, or that do not differ"
-    statistic = Statistic(compute, "percentile", why, (-1.0, 1.0), smooth=False)
-    return estimate(units, statistic, sampling or Sampling(resamples=1000))
+    statistics: dict[str, Statistic] = {
+        name: Statistic(partial(compute, coefficient=name), "percentile", why, (-1.0, 1.0), smooth=False)
+        for name in coefficients
+    }
+    return estimate_all(_count_wins_together(games, clusters), statistics, sampling or Sampling(resamples=1000))
 
 
 def fit_models(games: Games, why: str) -> BradleyTerry:

@@ -34,8 +34,6 @@ from agreement.tables import LessOne, Places
 MOST_RATERS = 12  # beyond this, a table for every pair of humans holds too little each
 MOST_NUMBERS = 2_000_000  # contributions of patterns to tables beyond which they are not written out
 
-ASIDE = "the resamples lie to one side of it: too few common items of most pairs of raters"
-
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
@@ -128,7 +126,7 @@ def compare_with_ceilings(
     held = _held(units, split, pooling == "pooled")
     wanted = {f"{name}/{part}": one for name in names for part, one in _three(known[name], split, held).items()}
     found = estimate_all(units, wanted, drawn)
-    parts = {name: [_reached(found[f"{name}/{part}"]) for part in ("hh", "hj", "gap")] for name in names}
+    parts = {name: [found[f"{name}/{part}"] for part in ("hh", "hj", "gap")] for name in names}
     return {name: Ceiling(name, hh, hj, gap, n, many, pooling) for name, (hh, hj, gap) in parts.items()}
 
 
@@ -138,13 +136,6 @@ def _held(units: Units, split: int, pooled: bool) -> BoolArray:
     if pooled:
         common[:split] /= 2.0  # each pair of humans is there both ways
     return np.asarray((common >= LEAST_COMMON) & (units.n >= LEAST_COMMON))
-
-
-def _reached(made: Estimate) -> Estimate:
-    """Return an estimate without its interval where the resamples lie to one side of it."""
-    if made.value is None or made.low is None or made.high is None or made.low <= made.value <= made.high:
-        return made
-    return replace(made, low=None, high=None, method="", why=ASIDE)
 
 
 def _three(base: Statistic, split: int, held: BoolArray) -> dict[str, Statistic]:
@@ -166,12 +157,13 @@ def _three(base: Statistic, split: int, held: BoolArray) -> dict[str, Statistic]
         return mean_defined(compute(tables)[..., judged])
 
     parts = {
-        "hh": (human, people.size),
-        "hj": (judge, judged.size),
-        "gap": (lambda tables: judge(tables) - human(tables), min(people.size, judged.size)),
+        "hh": (human, people.size, base.bounds),
+        "hj": (judge, judged.size, base.bounds),
+        "gap": (lambda tables: judge(tables) - human(tables), min(people.size, judged.size), base.gap_bounds),
     }
     return {
-        name: Statistic(part, "percentile", base.why if pairs else FEW_COMMON) for name, (part, pairs) in parts.items()
+        name: Statistic(part, "percentile", base.why if pairs else FEW_COMMON, bounds)
+        for name, (part, pairs, bounds) in parts.items()
     }
 
 
@@ -189,13 +181,18 @@ def _estimate_by_influence(
     owner = np.arange(codes.shape[0]) if cluster is None else number_clusters(cluster)[0]
     groups = None if cluster is None else int(owner.max()) + 1
     answer = []
-    for value, change in ((human, change_human), (judge, change_judge), (judge - human, change_judge - change_human)):
+    three = (
+        (human, change_human, base.bounds),
+        (judge, change_judge, base.bounds),
+        (judge - human, change_judge - change_human, base.gap_bounds),
+    )
+    for value, change, bounds in three:
         if not np.isfinite(value):
             answer.append(undefined(base.why, codes.shape[0], groups))
             continue
         left_out: FloatArray = value + np.bincount(owner, change).astype(np.float64)
         made = interval_from_jackknife(value, left_out, np.ones(left_out.size, dtype=np.int64), level)
-        answer.append(replace(made, n=codes.shape[0], clusters=groups))
+        answer.append(replace(made.within(bounds), n=codes.shape[0], clusters=groups))
     return answer[0], answer[1], answer[2]
 
 
@@ -281,12 +278,13 @@ def score_ceiling(
     def side(at: int) -> Statistic:
         # The humans who have a correlation at all, the same ones in every resample.
         held = np.flatnonzero(np.isfinite(_correlate_moments(units.total[at])))
-        return Statistic(lambda sums: mean_defined(_correlate_moments(sums[..., at, held, :])), "percentile", why)
+        return Statistic(
+            lambda sums: mean_defined(_correlate_moments(sums[..., at, held, :])), "percentile", why, (-1.0, 1.0)
+        )
 
     human, against = side(0), side(1)
-    gap = Statistic(lambda sums: against.compute(sums) - human.compute(sums), "percentile", why)
-    made = estimate_all(units, {"hh": human, "hj": against, "gap": gap}, sampling or Sampling())
-    found = {name: _reached(one) for name, one in made.items()}
+    gap = Statistic(lambda sums: against.compute(sums) - human.compute(sums), "percentile", why, human.gap_bounds)
+    found = estimate_all(units, {"hh": human, "hj": against, "gap": gap}, sampling or Sampling())
     return Ceiling("pearson", found["hh"], found["hj"], found["gap"], int(kept.sum()), many, "pairs")
 
 

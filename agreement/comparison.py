@@ -19,6 +19,7 @@ from agreement.tables import LONG, Tables, reorder
 
 ONE_CATEGORY = "both raters stay on one label, so chance agreement is certain"
 PARADOX = 0.2
+SHARES = ("exact", "three_way", "within_one", "tie_coverage", "consistency", "consistency_three_way", "turned_to_tie")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ def pair_statistics(categories: Categories) -> dict[str, Statistic]:
         "kappa": _chance_corrected(pairs.cohen_kappa, categories.weights("nominal")),
         "kappa_linear": _chance_corrected(pairs.cohen_kappa, categories.weights("linear")),
         "kappa_quadratic": _chance_corrected(pairs.cohen_kappa, categories.weights("quadratic")),
-        "ac1": _chance_corrected(pairs.gwet_ac, categories.weights("nominal")),
-        "ac2": _chance_corrected(pairs.gwet_ac, categories.weights("quadratic")),
+        "ac1": _gwet(categories.weights("nominal")),
+        "ac2": _gwet(categories.weights("quadratic")),
     }
     if len(categories) == 2:
         found["prevalence_index"] = Statistic(pairs.prevalence_index, bounds=(-1.0, 1.0))
@@ -61,7 +62,11 @@ def pair_statistics(categories: Categories) -> dict[str, Statistic]:
 
 
 def _chance_corrected(compute: Callable[..., FloatArray], weights: FloatArray) -> Statistic:
-    return Statistic(partial(compute, weights=weights), why=ONE_CATEGORY, bounds=(-np.inf, 1.0), least=LEAST_COMMON)
+    return Statistic(partial(compute, weights=weights), why=ONE_CATEGORY, bounds=(-1.0, 1.0), least=LEAST_COMMON)
+
+
+def _gwet(weights: FloatArray) -> Statistic:
+    return replace(_chance_corrected(pairs.gwet_ac, weights), bounds=pairs.gwet_bounds(weights))
 
 
 def compare(
@@ -110,9 +115,7 @@ def compare_units(units: Units, categories: Categories, sampling: Sampling | Non
         return Comparison(0, table, dict.fromkeys(statistics, none), (), drawn)
     top = pairs.top_share(table)
     found = estimate_all(units, statistics, drawn, top)
-    for name in ("exact", "three_way", "within_one", "tie_coverage"):
-        if name in found and found[name].low is None and units.clusters is None:
-            found[name] = wilson(found[name], drawn.level)
+    found = settle_shares(found, units, drawn.level)
     found = {name: _flag_constant(name, made, table) for name, made in found.items()}
     return Comparison(n, table, found, _beware(found, table, top), drawn)
 
@@ -148,6 +151,12 @@ def _beware(found: Mapping[str, Estimate], table: IntArray, top: float) -> tuple
         )
         warnings.append(f"kappa and AC may tell different stories here: the labels' shares are {shares}")
     return tuple(warnings)
+
+
+def settle_shares(found: Mapping[str, Estimate], units: Units, level: float) -> dict[str, Estimate]:
+    """Return estimates with Wilson's interval for shares of all items that no resample varies, if items stand alone."""
+    certain = {name for name, made in found.items() if name in SHARES and made.low is None and units.clusters is None}
+    return {name: wilson(made, level) if name in certain else made for name, made in found.items()}
 
 
 def wilson(made: Estimate, level: float) -> Estimate:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.special import bdtr
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr, gammaln
 
 from agreement.categories import Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.comparison import pair_statistics
@@ -20,7 +20,10 @@ TOO_MANY = "too many different scores for an interval here"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Second judge minus first on the same items, by name; and McNemar's exact p for their accuracies."""
+    """Second judge minus first on the same items, by name; and McNemar's exact p for their accuracies.
+
+    With clusters p is that of the same test with whole clusters for items.
+    """
 
     n: int
     estimates: Mapping[str, Estimate]
@@ -43,10 +46,10 @@ def compare_judges(
     sides = [check_codes(side, k).astype(np.int64) for side in (human, *judges)]
     seen = np.logical_and.reduce([side >= 0 for side in sides])
     person, first, second = (side[seen] for side in sides)
-    triples = Triples((person, first, second), (k, k), None if clusters is None else np.asarray(clusters)[seen])
-    one, two = int(((first == person) & (second != person)).sum()), int(((first != person) & (second == person)).sum())
-    found = triples.compare(pair_statistics(categories), drawn)
-    return Difference(person.size, found, exact_sign_p(one, two), drawn)
+    own = None if clusters is None else np.asarray(clusters)[seen]
+    found = Triples((person, first, second), (k, k), own).compare(pair_statistics(categories), drawn)
+    gained = (second == person).astype(np.int64) - (first == person)
+    return Difference(person.size, found, sign_test(gained, own), drawn)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,7 +119,7 @@ def _between(statistic: Statistic) -> Statistic:
     def compute(tables: FloatArray) -> FloatArray:
         return np.asarray(statistic.compute(tables[..., 1, :, :]) - statistic.compute(tables[..., 0, :, :]))
 
-    return Statistic(compute, "percentile", statistic.why, least=statistic.least)
+    return Statistic(compute, "percentile", statistic.why, statistic.gap_bounds, statistic.least)
 
 
 def compare_judge_scores(
@@ -150,6 +153,37 @@ def exact_sign_p(one: int, other: int) -> float | None:
     if one + other == 0:
         return None
     return min(1.0, 2.0 * float(bdtr(min(one, other), one + other, 0.5)))
+
+
+def sign_test(steps: IntArray, clusters: ArrayLike | None = None) -> float | None:
+    """Return the two-sided exact p that steps (-1, 0, 1) up and down are equally likely; None without any.
+
+    With clusters a cluster's steps turn round together, as the two judges (or orders) exchanged in all of it would
+    have them: copies of an item say no more than the item. With one item a cluster both are McNemar's exact test.
+    """
+    if clusters is None:
+        return exact_sign_p(int((steps > 0).sum()), int((steps < 0).sum()))
+    owner, many = number_clusters(clusters)
+    sums = np.rint(np.bincount(owner, steps, many)).astype(np.int64)
+    sizes, times = np.unique(np.abs(sums[sums != 0]), return_counts=True)
+    if sizes.size <= 1:
+        return exact_sign_p(int((sums > 0).sum()), int((sums < 0).sum()))
+    whole, up = int(sizes @ times), int(sums[sums > 0].sum())
+    chances = _chances_of_sums(sizes, times, whole)
+    least = 2.0 ** (1 - int(times.sum()))  # of all ways to turn clusters round, the two most extreme ones
+    return min(1.0, max(least, 2.0 * float(chances[: min(up, whole - up) + 1].sum())))
+
+
+def _chances_of_sums(sizes: IntArray, times: IntArray, whole: int) -> FloatArray:
+    """Return how likely each sum from 0 to the whole is when so many clusters of each size count or not at random."""
+    spectrum: NDArray[np.complex128] = np.ones((whole + 1) // 2 + 1, dtype=np.complex128)
+    for size, many in zip(sizes.tolist(), times.tolist(), strict=True):
+        counted = np.arange(many + 1)
+        part = np.zeros(whole + 1)
+        ways = gammaln(many + 1) - gammaln(counted + 1) - gammaln(many - counted + 1)
+        part[counted * size] = np.exp(ways - many * np.log(2.0))
+        spectrum = spectrum * np.fft.rfft(part)
+    return np.maximum(np.fft.irfft(spectrum, whole + 1), 0.0)
 
 
 def adjust_p(p_values: ArrayLike, dependent: bool = False) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 FEW_ITEMS = 30
@@ -11,6 +11,7 @@ FEW_CLUSTERS = 20
 SKEWED_SHARE = 0.8
 SKEWED_ITEMS = 100
 DEFINED_RESAMPLES = 0.9
+UNBOUNDED = (-math.inf, math.inf)
 LEAST_COMMON = 2  # items without which agreement beyond chance means nothing: one item has no chance to agree by
 FEW_COMMON = "fewer than two common items"
 
@@ -37,6 +38,13 @@ class Estimate:
     def defined(self) -> bool:
         """Return whether there is a value."""
         return self.value is not None
+
+    def within(self, bounds: tuple[float, float]) -> Estimate:
+        """Return it with nothing beyond what is possible: an interval from t knows no bounds of its own."""
+        value, low, high = (
+            None if end is None else min(max(end, bounds[0]), bounds[1]) for end in (self.value, self.low, self.high)
+        )
+        return replace(self, value=value, low=low, high=high)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the object that `agreement --json` prints: always value, low and high; the rest where it says more."""

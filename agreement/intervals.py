@@ -19,12 +19,21 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
 from agreement.categories import BoolArray, FloatArray, IntArray, number_clusters
-from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, FEW_COMMON, Estimate, list_warnings, undefined
+from agreement.estimate import (
+    DEFINED_RESAMPLES,
+    FEW_CLUSTERS,
+    FEW_COMMON,
+    UNBOUNDED,
+    Estimate,
+    list_warnings,
+    undefined,
+)
 from agreement.tables import LONG, Contributions, Places
 
 Method = Literal["bca", "percentile"]
 Sums = Any  # an array of sums (b, *shape), or the `Tables` of a long scale
 UNDEFINED_RESAMPLES = "it is defined in only"
+ASIDE = "the resamples lie to one side of it: too few items for what it asks of them"
 BLOCK = 2_000_000  # numbers held at once while resampling
 MOST_DRAWN = 4_000_000  # numbers of resamples kept for whoever asks for the same ones
 MOST_DISTINCT = 10_000  # distinct units beyond which the jackknife says what a bootstrap does, and sooner
@@ -55,9 +64,15 @@ class Statistic:
     compute: Callable[[Any], FloatArray]
     method: Method = "bca"
     why: str = "it is undefined on these verdicts"
-    bounds: tuple[float, float] = (-np.inf, np.inf)
+    bounds: tuple[float, float] = UNBOUNDED
     least: int = 1
     smooth: bool = True
+
+    @property
+    def gap_bounds(self) -> tuple[float, float]:
+        """Return between what the difference of two such numbers lies."""
+        span = self.bounds[1] - self.bounds[0]
+        return -span, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,9 +302,7 @@ def estimate(units: Units, statistic: Statistic, sampling: Sampling, top_share: 
 
 
 def _bounded(made: Estimate, bounds: tuple[float, float], warnings: tuple[str, ...]) -> Estimate:
-    low = None if made.low is None else max(made.low, bounds[0])
-    high = None if made.high is None else min(made.high, bounds[1])
-    return replace(made, low=low, high=high, warnings=warnings + made.warnings)
+    return replace(made.within(bounds), warnings=warnings + made.warnings)
 
 
 def interval_from_jackknife(value: float, left_out: FloatArray, counts: IntArray, level: float) -> Estimate:
@@ -315,7 +328,8 @@ def interval_from_replicates(
 ) -> Estimate:
     """Return a percentile interval, or BCa where the jackknife (values, multiplicities) is given (Efron 1987).
 
-    Undefined replicates are dropped; when they are more than a tenth there is no interval.
+    Undefined replicates are dropped; when they are more than a tenth there is no interval. Nor is there one that would
+    not hold the value: a dozen items on a scale of a hundred labels, say, are less alike than any resample of them.
     """
     finite = replicates[np.isfinite(replicates)]
     warnings: tuple[str, ...] = ()
@@ -333,6 +347,8 @@ def interval_from_replicates(
         below = float((finite < value - slack).mean() + same.mean() / 2.0)
         tails, method = _correct(tails, below, _acceleration(*jackknife), finite.size), "bca"
     low, high = _quantiles(finite, tails)
+    if not low - slack <= value <= high + slack:
+        return Estimate(value, why=ASIDE, warnings=warnings)
     return Estimate(value, low, high, method, warnings=warnings)
 
 

@@ -23,6 +23,10 @@ def _two_way(sums: FloatArray, raters: int, averaged: bool) -> FloatArray:
     between_items = rows / raters - correction
     between_raters = divide((columns**2).sum(axis=-1), n) - correction
     rest = squares - correction - between_items - between_raters
+    # What does not vary leaves rounding, of either sign, which must not be divided by rounding.
+    between_items, between_raters, rest = (
+        np.where(part > 1e-12 * squares, part, 0.0) for part in (between_items, between_raters, rest)
+    )
     item = divide(between_items, n - 1.0)
     rater = between_raters / (raters - 1.0)
     error = divide(rest, (n - 1.0) * (raters - 1.0))
@@ -30,8 +34,9 @@ def _two_way(sums: FloatArray, raters: int, averaged: bool) -> FloatArray:
         below = item + divide(rater - error, n)
     else:
         below = item + (raters - 1.0) * error + divide(raters * (rater - error), n)
-    # Variances that cancel leave next to nothing, never quite 0.
-    return divide(item - error, np.where(np.abs(below) > 1e-12 * (item + rater + error), below, 0.0))
+    # Variances that cancel leave next to nothing, never quite 0. Where the raters' mean would have a negative variance,
+    # two negative numbers would look like a reliability above 1.
+    return divide(item - error, np.where(below > 1e-12 * (item + rater + error), below, 0.0))
 
 
 def intraclass_correlation(
@@ -50,7 +55,9 @@ def intraclass_correlation(
         [np.ones(complete.shape[0]), centred, (centred**2).sum(axis=1), centred.sum(axis=1) ** 2],
     )
     statistics = {
-        name: Statistic(partial(_two_way, raters=complete.shape[1], averaged=averaged), "percentile", NO_VARIANCE)
+        name: Statistic(
+            partial(_two_way, raters=complete.shape[1], averaged=averaged), "percentile", NO_VARIANCE, (-np.inf, 1.0)
+        )
         for name, averaged in names.items()
     }
     cluster = None if clusters is None else number_clusters(np.asarray(clusters)[kept])[0]

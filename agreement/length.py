@@ -64,7 +64,8 @@ def measure_longer_preferred(
         return Statistic(lambda s: divide(s[..., at], s[..., at + 1]), why=none, bounds=(0.0, 1.0))
 
     one, two = share(0), share(2)
-    both = {"judge": one, "human": two, "gap": Statistic(lambda s: one.compute(s) - two.compute(s), "percentile", none)}
+    gap = Statistic(lambda s: one.compute(s) - two.compute(s), "percentile", none, one.gap_bounds)
+    both = {"judge": one, "human": two, "gap": gap}
     found = estimate_all(units_of(rows, cluster), both, sampling or Sampling())
     return LongerPreferred(found["judge"], found["human"], found["gap"])
 

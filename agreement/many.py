@@ -29,7 +29,7 @@ from agreement.intervals import (
     units_of_rows,
 )
 from agreement.long_scales import Entries, alpha_of_cells, gather_units, pair_ratings, units_of_cells
-from agreement.pairs import cohen_kappa, count_pairs, divide, gwet_ac, gwet_chance
+from agreement.pairs import cohen_kappa, count_pairs, divide, gwet_ac, gwet_bounds, gwet_chance
 from agreement.tables import LONG, Cells
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -137,7 +137,7 @@ def alpha(
     if units.n == 0:
         return undefined(NO_PAIRS)
     compute = partial(krippendorff, level=level, values=categories.array)
-    statistic = Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0), LEAST_COMMON)
+    statistic = Statistic(compute, "percentile", ONE_CATEGORY, (-1.0, 1.0), LEAST_COMMON)
     return estimate(units, statistic, sampling or Sampling())
 
 
@@ -213,7 +213,7 @@ def describe_raters(
 
 def _over_items(computed: Mapping[str, Callable[[Any], FloatArray]]) -> dict[str, Statistic]:
     return {
-        name: Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf, 1.0), LEAST_COMMON)
+        name: Statistic(compute, "percentile", ONE_CATEGORY, (-np.inf if name in FLEISS else -1.0, 1.0), LEAST_COMMON)
         for name, compute in computed.items()
     }
 
@@ -280,7 +280,7 @@ def gwet_together(
         why = "single category: 1 by the formula, no interval"
         return dict.fromkeys(weightings, Estimate(1.0, n=units.n, clusters=units.clusters, why=why))
     statistics = {
-        name: Statistic(partial(_gwet, weights=weights, place=place), "percentile", NO_PAIRS, (-np.inf, 1.0))
+        name: Statistic(partial(_gwet, weights=weights, place=place), "percentile", NO_PAIRS, gwet_bounds(weights))
         for place, (name, weights) in enumerate(weightings.items())
     }
     return estimate_all(units, statistics, sampling or Sampling())

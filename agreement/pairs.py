@@ -129,6 +129,13 @@ def gwet_chance(shares: FloatArray, weights: FloatArray) -> FloatArray:
     return np.asarray(weights.sum() / (k * (k - 1)) * (shares * (1.0 - shares)).sum(axis=-1))
 
 
+def gwet_bounds(weights: FloatArray) -> tuple[float, float]:
+    """Return between what Gwet's coefficient lies: chance agreement is greatest when all labels are used alike."""
+    k = weights.shape[0]
+    chance = float(gwet_chance(np.full(k, 1.0 / k), weights))
+    return -chance / (1.0 - chance), 1.0
+
+
 def pabak(tables: ArrayLike | Tables) -> FloatArray:
     """Return the prevalence- and bias-adjusted kappa, (K po - 1)/(K - 1): 2 po - 1 for two labels (Byrt 1993)."""
     counts = see(tables)

@@ -82,6 +82,7 @@ def correlate_systems(
         )
         return found.reshape(means.shape[:-2])
 
-    statistic = Statistic(compute, "percentile", NO_VARIANCE, (-1.0, 1.0), smooth=coefficient == "pearson")
+    smooth = coefficient == "pearson"
+    statistic = Statistic(compute, "bca" if smooth else "percentile", NO_VARIANCE, (-1.0, 1.0), smooth=smooth)
     made = estimate(units, statistic, sampling or Sampling())
     return replace(made, warnings=(*made.warnings, f"{many} systems")) if many < 10 else made

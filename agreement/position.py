@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from agreement import pairs
 from agreement.categories import Categories, FloatArray, IntArray, check_codes
-from agreement.comparison import units_of_pairs
-from agreement.differences import exact_sign_p
+from agreement.comparison import settle_shares, units_of_pairs
+from agreement.differences import exact_sign_p, sign_test
 from agreement.estimate import LEAST_COMMON, Estimate, undefined
 from agreement.intervals import (
     Sampling,
@@ -64,6 +64,12 @@ def _order_effect(tables: FloatArray | Tables, values: FloatArray) -> FloatArray
     return pairs.weighted_agreement(tables, (values[:, None] - values[None, :]) / 2.0)
 
 
+def _most_effect(categories: Categories) -> tuple[float, float]:
+    """Return the order effects of a rater who always takes one position."""
+    most = float(np.ptp(categories.array)) / 2.0
+    return -most, most
+
+
 def swap_statistics(categories: Categories) -> dict[str, Statistic]:
     """Return the statistics of a table of order AB (rows) by order BA (columns)."""
     signs, share = categories.signs(), (0.0, 1.0)
@@ -75,10 +81,13 @@ def swap_statistics(categories: Categories) -> dict[str, Statistic]:
         "kappa": Statistic(
             partial(pairs.cohen_kappa, weights=categories.weights("nominal")),
             why="both orders stay on one label",
+            bounds=(-1.0, 1.0),
             least=LEAST_COMMON,
         ),
-        "order_effect": Statistic(partial(_order_effect, values=categories.array)),
-        "fairness": Statistic(partial(_fairness, first=first, second=second), "percentile", "no verdict moved"),
+        "order_effect": Statistic(partial(_order_effect, values=categories.array), bounds=_most_effect(categories)),
+        "fairness": Statistic(
+            partial(_fairness, first=first, second=second), "percentile", "no verdict moved", (-1.0, 1.0)
+        ),
         "turned_to_tie": Statistic(lambda tables: 1.0 - pairs.exact(tables), bounds=share),
     }
 
@@ -92,8 +101,8 @@ def measure_swaps(
 ) -> SwapConsistency:
     """Return how a rater's verdicts in order AB (first) and BA (second) differ on the same items.
 
-    The order effect is the mean of (x_AB - x_BA)/2 in the scale's own values. p is the exact binomial test that moves
-    to the first and to the second position are equally likely.
+    The order effect is the mean of (x_AB - x_BA)/2 in the scale's own values. p is the exact test that moves to the
+    first and to the second position are equally likely, of items or of whole clusters.
     """
     k = len(categories)
     table = pairs.count_pairs(first, second, k)
@@ -104,8 +113,13 @@ def measure_swaps(
     hard_first, hard_second = int(table[ahead & hard].sum()), int(table[behind & hard].sum())
     soft_first, soft_second = int(table[ahead & ~hard].sum()), int(table[behind & ~hard].sum())
     n = int(table.sum())
-    found = estimate_all(units, swap_statistics(categories), sampling or Sampling())
+    drawn = sampling or Sampling()
+    found = settle_shares(estimate_all(units, swap_statistics(categories), drawn), units, drawn.level)
     p = exact_sign_p(hard_first + soft_first, hard_second + soft_second)
+    if clusters is not None:
+        one, two = check_codes(first, k), check_codes(second, k)
+        seen = (one >= 0) & (two >= 0)
+        p = sign_test(np.sign(signs[one[seen]] - signs[two[seen]]), np.asarray(clusters)[seen])
     left_out = int(np.asarray(first).size) - n
     return SwapConsistency(n, left_out, found, hard_first, hard_second, soft_first, soft_second, p)
 
@@ -115,7 +129,7 @@ class FirstPosition:
     """How often the response shown first wins, among verdicts that decide; ties and missing verdicts apart.
 
     `p` tests one half. With one order an item it means something only if the sides were randomised, otherwise it is
-    confounded with quality: then both estimates are undefined.
+    confounded with quality: then both estimates are undefined. `left_out` counts verdicts that were kept out for that.
     """
 
     rate: Estimate
@@ -124,6 +138,7 @@ class FirstPosition:
     ties: int
     missing: int
     p: float | None
+    left_out: int = 0
 
 
 def _units_by_position(categories: Categories, kind: IntArray, clusters: IntArray | None) -> Units:
@@ -165,6 +180,7 @@ def measure_first_position(
     effect = Statistic(
         lambda s: (pairs.divide(s[..., 3], s[..., 2]) - pairs.divide(s[..., 5], s[..., 4])) / 2.0,
         why="only one of the two orders was shown",
+        bounds=_most_effect(categories),
     )
     found = estimate_all(units, {"rate": rate, "effect": effect}, sampling or Sampling())
     return FirstPosition(

@@ -58,6 +58,12 @@ class PredictionPowered:
     selection: Selection = "random"
     effective: float | None = None
 
+    def within(self, bounds: tuple[float, float]) -> PredictionPowered:
+        """Return it with no mean beyond what a single value can be."""
+        found = (one.within(bounds) for one in (self.corrected, self.human_only, self.judge_only))
+        corrected, human_only, judge_only = found
+        return replace(self, corrected=corrected, human_only=human_only, judge_only=judge_only)
+
     @property
     def assumption(self) -> str:
         """Return what the correction rests on."""
@@ -193,12 +199,13 @@ def _judge_only(values: FloatArray, cluster: IntArray | None, level: float) -> E
 def correct_share(human: IntArray, judge: IntArray, cluster: IntArray | None = None, level: float = 0.95) -> Estimate:
     """Return Rogan and Gladen's share of label 1 from a judge's codes (0, 1) and people's (-1 where there are none).
 
-    With clusters the error is that of the clusters' sums of what each item adds to the share and to both error rates.
+    The labelled items are among the judged ones, so the errors of the share and of both error rates go together: the
+    variance is that of the items' (or clusters') sums of what each adds to all three.
     """
     said = int((judge == 1).sum()), int((judge >= 0).sum())
     table = count_pairs(human, judge, 2)
     made = rogan_gladen(said, table, level)
-    if cluster is None or made.value is None:
+    if made.value is None:
         return made
     negatives, positives = table.sum(axis=1)
     share, specificity, sensitivity = said[0] / said[1], table[0, 0] / negatives, table[1, 1] / positives
@@ -209,17 +216,18 @@ def correct_share(human: IntArray, judge: IntArray, cluster: IntArray | None = N
     adds += np.where(human == 0, (1.0 - value) * (1.0 - yes - specificity) / negatives, 0.0)
     adds -= np.where(human == 1, value * (yes - sensitivity) / positives, 0.0)
     seen = judge >= 0
-    variance, parts = _variance(adds[seen] / youden, cluster[seen])
-    found = _interval(made.value, variance, parts - 1, said[1], level)
-    low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in (found.low, found.high))
-    method = f"delta over clusters, {found.method}" if found.method else ""
-    return replace(found, low=low, high=high, method=method, clusters=parts, warnings=list_warnings(said[1], parts))
+    variance, parts = _variance(adds[seen] / youden, None if cluster is None else cluster[seen])
+    found = _interval(made.value, variance, parts - 1, said[1], level).within((0.0, 1.0))
+    groups, over = (None, "") if cluster is None else (parts, " over clusters")
+    method = f"delta{over}, {found.method}" if found.method else ""
+    return replace(found, method=method, clusters=groups, warnings=list_warnings(said[1], groups))
 
 
 def rogan_gladen(positive: tuple[int, int], confusion: ArrayLike, level: float = 0.95) -> Estimate:
     """Return the true share of positives from a judge's share (positives, items) and its labelled confusion.
 
-    `confusion` is 2 x 2, rows human (negative, positive), columns judge. The error counts both samples (delta method).
+    `confusion` is 2 x 2, rows human (negative, positive), columns judge. The error counts both samples (delta method),
+    which must be two: where the labelled items are among the judged ones, `correct_share` has the error.
     Undefined unless the judge is better than chance.
     """
     table = np.asarray(confusion, dtype=np.float64)

@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from agreement.categories import FloatArray, IntArray, number_clusters
-from agreement.estimate import Estimate, list_warnings, undefined
+from agreement.estimate import FEW_CLUSTERS, UNBOUNDED, Estimate, list_warnings, undefined
 from agreement.intervals import (
     Sampling,
     Statistic,
     estimate_all,
+    interval_from_jackknife,
     interval_from_replicates,
     resample,
     units_of,
@@ -109,18 +111,22 @@ def concordance(tables: ArrayLike | Tables, first: FloatArray, second: FloatArra
     return np.asarray(divide(2.0 * shared, var_one + var_two + gap**2) * _varied(counts))
 
 
-def table_statistics(first: FloatArray, second: FloatArray) -> dict[str, Statistic]:
-    """Return the score statistics of a table whose rows and columns have these values, in rising order."""
-    both: Mapping[str, tuple[Callable[..., FloatArray], tuple[float, float]]] = {
+MOMENTS: Mapping[str, tuple[Callable[..., FloatArray], tuple[float, float]]] = MappingProxyType(
+    {
         "pearson": (pearson, (-1.0, 1.0)),
         "mae": (mean_absolute_error, (0.0, np.inf)),
         "rmse": (root_mean_square_error, (0.0, np.inf)),
-        "bias": (bias, (-np.inf, np.inf)),
+        "bias": (bias, UNBOUNDED),
         "ccc": (concordance, (-1.0, 1.0)),
     }
+)
+
+
+def table_statistics(first: FloatArray, second: FloatArray) -> dict[str, Statistic]:
+    """Return the score statistics of a table whose rows and columns have these values, in rising order."""
     found = {
         name: Statistic(partial(compute, first=first, second=second), why=NO_VARIANCE, bounds=bounds)
-        for name, (compute, bounds) in both.items()
+        for name, (compute, bounds) in MOMENTS.items()
     }
     found["spearman"] = Statistic(spearman, why=NO_VARIANCE, bounds=(-1.0, 1.0))
     found["kendall"] = Statistic(kendall, why=NO_VARIANCE, bounds=(-1.0, 1.0))
@@ -189,7 +195,7 @@ def _compare_directly(
         return lambda sums: _from_moments(sums)[name]
 
     units = units_of(_moments(one, two), cluster)
-    linear = {name: Statistic(pick(name), why=NO_VARIANCE) for name in ("pearson", "mae", "rmse", "bias", "ccc")}
+    linear = {name: Statistic(pick(name), why=NO_VARIANCE, bounds=bounds) for name, (_, bounds) in MOMENTS.items()}
     found = estimate_all(units, linear, sampling)
     return found | _resample_ranks((one, two), sampling, cluster)
 
@@ -228,16 +234,22 @@ def rank_correlation(one: FloatArray, two: FloatArray, name: str) -> float:
 def _resample_ranks(
     both: tuple[FloatArray, FloatArray], sampling: Sampling, cluster: IntArray | None
 ) -> dict[str, Estimate]:
-    """Return rank coefficients with percentile intervals: ranks change with every resample, so items are drawn."""
+    """Return rank coefficients with percentile intervals: ranks change with every resample, so items are drawn.
+
+    Of few clusters the intervals are the jackknife's, as everywhere.
+    """
     n = both[0].size
     groups = None if cluster is None else int(cluster.max()) + 1
     affordable = min(sampling.resamples, max(FEWEST_RESAMPLES, MOST_NUMBERS // n))
     values = {name: rank_correlation(*both, name) for name in RANKED}
     if not np.isfinite(list(values.values())).all():
         return dict.fromkeys(RANKED, undefined(NO_VARIANCE, n, groups))
+    warnings = list_warnings(n, groups)
+    if cluster is not None and groups is not None and groups < FEW_CLUSTERS:
+        few = {name: _leave_clusters_out(both, cluster, name, value, sampling) for name, value in values.items()}
+        return {name: replace(made, n=n, clusters=groups, warnings=warnings) for name, made in few.items()}
     owner = np.arange(n) if cluster is None else cluster
     replicates = _replicate_ranks(both, owner, Sampling(affordable, sampling.seed))
-    warnings = list_warnings(n, groups)
     if affordable < sampling.resamples:
         warnings = (*warnings, f"{affordable} resamples only: ranks of so many different scores are slow")
     answer: dict[str, Estimate] = {}
@@ -245,6 +257,16 @@ def _resample_ranks(
         made = interval_from_replicates(value, replicates[name], None, sampling.level)
         answer[name] = replace(made, n=n, clusters=groups, warnings=warnings + made.warnings)
     return answer
+
+
+def _leave_clusters_out(
+    both: tuple[FloatArray, FloatArray], cluster: IntArray, name: str, value: float, sampling: Sampling
+) -> Estimate:
+    """Return a rank coefficient with the jackknife's interval, for fewer clusters than a bootstrap can live on."""
+    kept = [cluster != one for one in range(int(cluster.max()) + 1)]
+    left_out = np.array([rank_correlation(both[0][own], both[1][own], name) for own in kept])
+    once = np.ones(left_out.size, dtype=np.int64)
+    return interval_from_jackknife(value, left_out, once, sampling.level).within((-1.0, 1.0))
 
 
 def _replicate_ranks(both: tuple[FloatArray, FloatArray], owner: IntArray, sampling: Sampling) -> dict[str, FloatArray]:

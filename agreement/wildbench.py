@@ -159,4 +159,4 @@ def find_tasks(tags: Sequence[Sequence[str]]) -> BoolArray:
 def wb_score(scores: ArrayLike, sampling: Sampling | None = None, clusters: ArrayLike | None = None) -> Estimate:
     """Return WB-Score, (mean score - 5) x 2 for scores of 1 to 10: so that 0 is a middling answer."""
     values = (np.asarray(scores, dtype=np.float64) - 5.0) * 2.0
-    return estimate_mean(values, sampling or Sampling(), clusters)
+    return estimate_mean(values, sampling or Sampling(), clusters).within((-8.0, 10.0))

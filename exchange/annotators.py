@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,15 @@ from agreement.estimate import Estimate, undefined
 from agreement.intervals import Statistic, estimate_all, units_of, units_of_kinds
 from agreement.pairs import divide
 from agreement.position import FirstPosition, measure_first_position, measure_swaps
+from agreement.wildbench import apply_length_rule
 from exchange.findings import estimates
 from exchange.panel import Panel
 from storage.columns import STATUSES
 
 UNPAIRED = "half the difference between the means of all verdicts in order AB and of all in order BA"
+OF_BOTH = (
+    ", of items that have both: the others are nearly all in one of them, where position cannot be told from quality"
+)
 NOT_INDEPENDENT = "several verdicts are of one item or cluster, so they are not independent: read the interval"
 LEAST_SHARE_OF_AN_ORDER = 0.25  # both orders at least so often, for sides to count as drawn at random
 
@@ -50,30 +55,62 @@ def describe_position(panel: Panel, place: int) -> dict[str, Any]:
     untested = found.rate.why if found.rate.value is None else NOT_INDEPENDENT
     return {
         "first_position_rate": found.rate.as_dict(),
-        "order_effect": {**found.order_effect.as_dict(), "note": UNPAIRED},
+        "order_effect": {**found.order_effect.as_dict(), "note": f"{UNPAIRED}{OF_BOTH if found.left_out else ''}"},
         "decided": found.decided,
         "ties": found.ties,
         "missing": found.missing,
+        "left_out": found.left_out,
         "p": found.p,
         "p_why": untested if found.p is None else None,
     }
 
 
 def measure_position(panel: Panel, place: int) -> FirstPosition:
-    """Return the first position's share of wins, from every verdict whose order is known; items are clusters."""
+    """Return the first position's share of wins, from every item whose order is known; items are clusters."""
     ratings = panel.ratings
     rows = panel.rows[place]
     rows = rows[(ratings.order[rows] >= 0) & ~ratings.repeat[rows]]
     if not rows.size:
         none = undefined("no verdict says in which order the sides were shown")
         return FirstPosition(none, none, 0, 0, 0, None)
-    ahead = ratings.order[rows] == 0
-    balanced = min(ahead.mean(), 1.0 - ahead.mean()) >= LEAST_SHARE_OF_AN_ORDER
-    items = ratings.item[rows]
+    asked_as = ratings.item[rows] * 2 + ratings.order[rows]
+    if np.bincount(asked_as).max() > 1:  # of a judge's several answers to the same, the first
+        rows = rows[np.unique(asked_as, return_index=True)[1]]
+    asked = rows.size
+    rows, balanced = _balance_orders(panel, rows)
+    items, ahead = ratings.item[rows], ratings.order[rows] == 0
     alone = panel.cluster is None and np.bincount(items).max() == 1
     cluster = None if alone else items if panel.cluster is None else panel.cluster[items]
-    verdicts = panel.coarse(ratings.code[rows]), ahead
-    return measure_first_position(verdicts, panel.categories, panel.sampling, cluster, balanced=bool(balanced))
+    verdicts = panel.coarse(_ruled_codes(panel, place, rows)), ahead
+    found = measure_first_position(verdicts, panel.categories, panel.sampling, cluster, balanced=balanced)
+    return replace(found, left_out=asked - rows.size)
+
+
+def _balance_orders(panel: Panel, rows: IntArray) -> tuple[IntArray, bool]:
+    """Return the rows from which position can be told from quality, and whether it can.
+
+    Labels in both orders of an item always do. Those in one order do if they are in either by chance, and are left out
+    beside others if not: a run that stopped half-way through its second order has its favourites first.
+    """
+    ratings = panel.ratings
+    items, order, said = ratings.item[rows], ratings.order[rows], ratings.code[rows] >= 0
+    seen = np.zeros((2, panel.size), dtype=np.bool_)
+    seen[order[said], items[said]] = True
+    paired = (seen[0] & seen[1])[items]
+    single = said & ~paired
+    share = float(order[single].mean()) if single.any() else 0.5
+    if min(share, 1.0 - share) >= LEAST_SHARE_OF_AN_ORDER:
+        return rows, True
+    return (rows[~single], True) if paired.any() else (rows, False)
+
+
+def _ruled_codes(panel: Panel, place: int, rows: IntArray) -> IntArray:
+    """Return the rows' codes on the declared scale; the length rule in force is for judges."""
+    codes, items, limit = panel.ratings.code[rows], panel.ratings.item[rows], panel.options.length_k
+    if limit is None or place not in panel.judges:
+        return codes
+    one, two = panel.lengths
+    return apply_length_rule(codes, (one[items], two[items]), panel.full, limit)[0]
 
 
 def describe_repeats(panel: Panel, place: int) -> dict[str, Any]:
@@ -152,7 +189,7 @@ def _halves(panel: Panel, kind: IntArray, items: IntArray) -> dict[str, Estimate
         return Statistic(lambda sums: divide(sums[..., at], sums[..., at + 1]), "percentile", bounds=(0.0, 1.0))
 
     early, late = share(0), share(2)
-    change = Statistic(lambda sums: late.compute(sums) - early.compute(sums), "percentile")
+    change = Statistic(lambda sums: late.compute(sums) - early.compute(sums), "percentile", bounds=late.gap_bounds)
     units = units_of_kinds(rows, kind) if panel.cluster is None else units_of(rows[kind], panel.cluster[items])
     named = {"early": early, "late": late, "difference": change}
     return estimate_all(units, named, panel.sampling)

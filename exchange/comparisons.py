@@ -26,8 +26,10 @@ def compare_two_judges(panel: Panel) -> list[dict[str, Any]]:
         entry["mcnemar_p_why"] = None if made.mcnemar_p is not None else NEVER_APART if made.n else NO_TRIPLE
         found.append(entry | (_compare_scores(panel, one, two) if panel.kind == "direct" else {}))
     tested = [entry for entry in found if entry["mcnemar_p"] is not None]
-    for entry, q in zip(tested, adjust_p([entry["mcnemar_p"] for entry in tested]), strict=True):
-        entry["q"] = float(q)
+    chances = [entry["mcnemar_p"] for entry in tested]
+    # Pairs share judges, items and people: Benjamini and Hochberg's q is for looking round, Yekutieli's for claims.
+    for entry, q, dependent in zip(tested, adjust_p(chances), adjust_p(chances, dependent=True), strict=True):
+        entry |= {"q": float(q), "q_dependent": float(dependent)}
     return found
 
 

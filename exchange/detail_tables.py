@@ -19,6 +19,8 @@ def list_detail_tables(value: dict[str, Any]) -> tuple[Table, ...]:
         tabulate_left_out(value),
         tabulate_labels(value),
         tabulate_otherwise(value),
+        tabulate_balance(value),
+        tabulate_reliability(value),
         tabulate_votes(value),
         tabulate_orders(value),
         tabulate_scores(value),
@@ -114,17 +116,38 @@ def tabulate_otherwise(value: dict[str, Any]) -> Table:
             f"◆ {judge['name']}",
             write_count(judge["vs_consensus"]["n"]),
             *(told(judge["vs_consensus"][key], percent=key in shares) for key in kept),
-            *(_tell_test(judge["vs_consensus"]["table"][test]) for test in ("homogeneity", "symmetry")),
         ]
         for judge in known
     ]
     named = shares | numbers
-    head = ["judge", "n", *(named[key] for key in kept), "Stuart–Maxwell p", "Bowker p"]
-    return Table("Judges against the consensus, counted otherwise", head, rows)
+    return Table("Judges against the consensus, counted otherwise", ["judge", "n", *(named[key] for key in kept)], rows)
 
 
-def _tell_test(test: dict[str, Any]) -> Told:
-    return chance(test["p"], test.get("why") or "undefined")
+def tabulate_balance(value: dict[str, Any]) -> Table:
+    """Return whether a judge uses the labels as people's consensus does, and how well it finds each of them."""
+    scores = {"macro_precision": "macro precision", "macro_recall": "macro recall", "macro_f1": "macro F1"}
+    head = ["judge", "n", "Stuart–Maxwell p", "Bowker p", *scores.values()]
+    rows = []
+    for judge in value["judges"]:
+        found = judge["vs_consensus"].get("table")
+        if found:
+            tests = [chance(found[key]["p"], found[key].get("why", "")) for key in ("homogeneity", "symmetry")]
+            shown = [told(found[key], percent=True) for key in scores]
+            rows.append([f"◆ {judge['name']}", write_count(judge["vs_consensus"]["n"]), *tests, *shown])
+    return Table("Which labels the judges give, beside the consensus", head, rows)
+
+
+def tabulate_reliability(value: dict[str, Any]) -> Table:
+    """Return what each person says given the true label, where the consensus is Dawid and Skene's."""
+    labels, found = value["scale"], value["consensus"].get("confusion", {})
+    rows = [
+        [f"● {name}", label, *(write_percent(share) for share in shares)]
+        for name, matrix in found.items()
+        for label, shares in zip(labels, matrix, strict=True)
+    ]
+    differs = write_percent(value["consensus"]["differs_from_majority"], 1) if found else ""
+    title = f"What people say by the true label (Dawid and Skene, {differs} of items not as the most said)"
+    return Table(title, ["person", "true label", *(f"says {label}" for label in labels)], rows)
 
 
 def tabulate_votes(value: dict[str, Any]) -> Table:
@@ -265,8 +288,11 @@ def tabulate_domains(value: dict[str, Any]) -> Table:
 def tabulate_ranks(value: dict[str, Any]) -> Table:
     """Return how far each judge ranks the models as people do."""
     found = (value["ranking"] or {}).get("agreement", {})
-    rows = [[f"◆ {name}", _count_ranked(value, name), told(made)] for name, made in found.items()]
-    return Table("Models ranked by judge and by people", ["judge", "models", "Spearman of strengths"], rows)
+    rows = [
+        [f"◆ {name}", _count_ranked(value, name), told(made), told(made["kendall"])] for name, made in found.items()
+    ]
+    head = ["judge", "models", "Spearman of strengths", "Kendall tau-b of strengths"]
+    return Table("Models ranked by judge and by people", head, rows)
 
 
 def _count_ranked(value: dict[str, Any], judge: str) -> str:

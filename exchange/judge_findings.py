@@ -27,7 +27,7 @@ from exchange.annotators import count_later_labels, describe_position
 from exchange.findings import PEOPLE, compare_codes, describe_table, describe_votes, estimates, none_of
 from exchange.panel import BLANK_COUNTS, Panel
 from exchange.policies import list_policies
-from exchange.score_findings import compare_judge_scores, people_and_judge
+from exchange.score_findings import compare_judge_scores, outcomes, people_and_judge
 from storage.columns import STATUSES
 
 MOST_DOMAINS = 20
@@ -266,7 +266,9 @@ def _domains(panel: Panel) -> NDArray[np.str_] | None:
 def describe_corrected(panel: Panel, judge: int) -> dict[str, Any]:
     """Return A's win rate (or the mean score) over all items: people's where there are any, the judge's corrected."""
     what = "mean score" if panel.kind == "direct" else "win rate of response A"
-    value = {**correct(panel, *people_and_judge(panel, judge), panel.cluster), "of": what}
+    worth = outcomes(panel)
+    bounds = float(worth.min()), float(worth.max())
+    value = {**correct(panel, people_and_judge(panel, judge), panel.cluster, bounds), "of": what}
     if len(panel.categories) == 2:
         value["rogan_gladen"] = _rogan_gladen(panel, judge)
     return value
@@ -279,9 +281,11 @@ def _rogan_gladen(panel: Panel, judge: int) -> dict[str, Any]:
     return correct_share(panel.consensus[0], panel.codes[:, judge], panel.cluster).as_dict()
 
 
-def correct(panel: Panel, human: FloatArray, judge: FloatArray, cluster: IntArray | None) -> dict[str, Any]:
+def correct(
+    panel: Panel, both: tuple[FloatArray, FloatArray], cluster: IntArray | None, bounds: tuple[float, float]
+) -> dict[str, Any]:
     """Return people's mean of a value on every item, sharpened by the judge's, under the study's way of choosing."""
-    return corrected_json(correct_mean(Sample(human, judge, panel.chance, cluster), panel.selection))
+    return corrected_json(correct_mean(Sample(*both, panel.chance, cluster), panel.selection).within(bounds))
 
 
 def corrected_json(found: PredictionPowered) -> dict[str, Any]:

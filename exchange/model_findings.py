@@ -16,6 +16,7 @@ from agreement.davidson import fit_davidson
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling
 from agreement.length import length_controlled_win_rate, log_ratio
+from agreement.scores import RANKED
 from agreement.wildbench import (
     GROUP_WEIGHTS,
     LENGTH_RULES,
@@ -25,7 +26,7 @@ from agreement.wildbench import (
     find_tasks,
     wb_score,
 )
-from exchange.findings import number, numbers
+from exchange.findings import estimates, number, numbers
 from exchange.judge_findings import NO_PAIR, correct
 from exchange.model_terms import describe_terms
 from exchange.panel import Panel
@@ -35,6 +36,7 @@ MOST_RANKED = 60  # models that are ranked with intervals; more would take minut
 UNSURE = f"strengths of more than {MOST_RANKED} models are fitted without intervals, which would take too long"
 RANK_RESAMPLES = 1000
 MOST_BASELINES = 20
+SHARE = (0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +167,7 @@ class Part:
 
 def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | str) -> dict[str, Any]:
     values = part.own(panel, voice.rewards(panel.options.length_k))
-    mean = estimate_mean(values, panel.sampling, panel.prompts)
+    mean = estimate_mean(values, panel.sampling, panel.prompts).within(panel.reach)
     tasks = _by_task(panel, values)
     if panel.kind == "direct":
         none = undefined(NO_PAIR).as_dict()
@@ -184,7 +186,7 @@ def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | st
     return {
         "n": mean.n,
         "wb_reward": {**mean.as_dict(), "over_all_items": every, **_without_empty(panel, part, values)},
-        "win_rate": estimate_mean(wins, panel.sampling, panel.prompts).as_dict(),
+        "win_rate": estimate_mean(wins, panel.sampling, panel.prompts).within(SHARE).as_dict(),
         "length_controlled_win_rate": length_controlled_win_rate(wins, delta, panel.prompts).as_dict(),
         "bradley_terry": _strength(ranking, part.place),
         "tasks": tasks,
@@ -214,9 +216,13 @@ def _by_task(panel: Panel, values: FloatArray) -> dict[str, Any]:
     weights = np.array(list(GROUP_WEIGHTS.values()))
     found = average_groups(values, member, weights, panel.sampling, panel.prompts)
     outside = np.isfinite(values) & ~member.any(axis=1)
+
+    def told(made: Estimate) -> dict[str, Any]:
+        return made.within(panel.reach).as_dict()
+
     return {
-        "groups": {name: made.as_dict() for name, made in zip(GROUP_WEIGHTS, found.groups, strict=True)},
-        "macro": found.average.as_dict(),
+        "groups": {name: told(made) for name, made in zip(GROUP_WEIGHTS, found.groups, strict=True)},
+        "macro": told(found.average),
         "left_out": int(outside.sum()),
     }
 
@@ -228,7 +234,7 @@ def _length_curve(panel: Panel, part: Part, voice: Voice) -> list[dict[str, Any]
     curve = []
     for limit in LENGTH_RULES:
         values = part.own(panel, voice.rewards(limit))
-        made = estimate_mean(values, panel.sampling, panel.prompts).as_dict()
+        made = estimate_mean(values, panel.sampling, panel.prompts).within(panel.reach).as_dict()
         curve.append({"length_k": limit if np.isfinite(limit) else None, **made})
     return curve
 
@@ -240,7 +246,8 @@ def _baselines(panel: Panel, part: Part, values: FloatArray) -> dict[str, Any]:
         why = f"more than {MOST_BASELINES} models were met"
         return {"against": {}, "mix": undefined(why).as_dict()}
     against, mix = average_baselines(values, met, panel.sampling, panel.prompts)
-    return {"against": {part.names[at]: made.as_dict() for at, made in against.items()}, "mix": mix.as_dict()}
+    bounded = {part.names[at]: made.within(panel.reach).as_dict() for at, made in against.items()}
+    return {"against": bounded, "mix": mix.within(panel.reach).as_dict()}
 
 
 def _without_empty(panel: Panel, part: Part, values: FloatArray) -> dict[str, Any]:
@@ -248,7 +255,7 @@ def _without_empty(panel: Panel, part: Part, values: FloatArray) -> dict[str, An
     empty = part.played & ((panel.lengths[0] == 0) | (panel.lengths[1] == 0))
     if not empty.any():
         return {"empty_responses": 0}
-    rest = estimate_mean(np.where(empty, np.nan, values), panel.sampling, panel.prompts)
+    rest = estimate_mean(np.where(empty, np.nan, values), panel.sampling, panel.prompts).within(panel.reach)
     return {"empty_responses": int(empty.sum()), "without_empty": rest.as_dict()}
 
 
@@ -304,12 +311,13 @@ def _corrected(panel: Panel, part: Part, voices: dict[str, Voice], source: str) 
         return {}
     both = voices["humans"], voices[source]
     people, model = (part.own(panel, voice.rewards(panel.options.length_k)) for voice in both)
+    worth = correct(panel, (people, model), panel.prompts, panel.reach)
     if panel.kind == "direct":
-        return {"corrected_win_rate": correct(panel, people, model, panel.prompts)}
+        return {"corrected_win_rate": worth}
     wins = [(1.0 + part.own(panel, voice.results)) / 2.0 for voice in both]
     return {
-        "corrected_win_rate": correct(panel, wins[0], wins[1], panel.prompts),
-        "corrected_wb_reward": correct(panel, people, model, panel.prompts),
+        "corrected_win_rate": correct(panel, (wins[0], wins[1]), panel.prompts, SHARE),
+        "corrected_wb_reward": worth,
     }
 
 
@@ -325,19 +333,23 @@ def _alike(panel: Panel, sides: tuple[IntArray, IntArray], voices: dict[str, Voi
     if "humans" in voices:
         people = _games(sides, main.results, models)
         for name, voice in list(voices.items())[1:]:
-            agreement[name] = _rank_alike(panel, people, _games(sides, voice.results, models)).as_dict()
+            alike = estimates(_rank_alike(panel, people, _games(sides, voice.results, models)))
+            agreement[name] = {**alike["spearman"], "kendall": alike["kendall"]}
     return {"agreement": agreement, "davidson": davidson}
 
 
-def _rank_alike(panel: Panel, people: tuple[Games, IntArray], judge: tuple[Games, IntArray]) -> Estimate:
-    models = people[0].models
+def _rank_alike(panel: Panel, people: tuple[Games, IntArray], judge: tuple[Games, IntArray]) -> dict[str, Estimate]:
+    """Return Spearman's and Kendall's correlation of the models' strengths by people and by a judge."""
+    models, why = people[0].models, None
     if models < 3:
-        return undefined("fewer than three models")
-    if models > MOST_RANKED or 2 * panel.size * models**2 > MOST_NUMBERS:
-        return undefined("too many models and items for an interval here")
-    if not people[1].size or not judge[1].size:
-        return undefined("no two models that met have verdicts of both")
+        why = "fewer than three models"
+    elif models > MOST_RANKED or 2 * panel.size * models**2 > MOST_NUMBERS:
+        why = "too many models and items for an interval here"
+    elif not people[1].size or not judge[1].size:
+        why = "no two models that met have verdicts of both"
+    if why:
+        return dict.fromkeys(map(str, RANKED), undefined(why))
     owner = np.arange(panel.size) if panel.prompts is None else panel.prompts
     sampling = Sampling(min(panel.options.resamples, RANK_RESAMPLES), panel.options.seed)
     clusters = owner[people[1]], owner[judge[1]]
-    return correlate_rankings((people[0], judge[0]), "spearman", clusters, 0.0, sampling)
+    return correlate_rankings((people[0], judge[0]), RANKED, clusters, 0.0, sampling)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from exchange.figures import write_count, write_ranks
+from exchange.figures import write_count, write_decimal, write_ranks
 from exchange.grid import Table
 from exchange.sentences import Told, told
 
 
 def list_model_tables(value: dict[str, Any]) -> tuple[Table, ...]:
     """Return the tables that speak of models."""
-    told_of = _corrected_models(value), tabulate_models(value), tabulate_terms(value)
+    told_of = _corrected_models(value), tabulate_models(value), _strengths_otherwise(value), tabulate_terms(value)
     return *told_of, tabulate_tasks(value), _curve(value), _baselines(value)
 
 
@@ -120,6 +120,24 @@ def _corrected_models(value: dict[str, Any]) -> Table:
     if percent:
         return Table("Models' win rates, corrected by people's labels", [*head, "corrected WB-Reward"], rows)
     return Table("Models' mean scores, corrected by people's labels", head, rows)
+
+
+def _strengths_otherwise(value: dict[str, Any]) -> Table:
+    """Return the strengths on the Elo scale, and those of a model in which a tie is an outcome of its own."""
+    fitted = (value["ranking"] or {}).get("davidson")
+    if fitted is None or fitted["nu"] is None:
+        return Table("Strengths, told otherwise", [], [])
+    rows = [
+        [model["name"], told(model["bradley_terry"]["elo"]), _point(strength)]
+        for model, strength in zip(value["models"], fitted["strengths"], strict=True)
+        if "elo" in model["bradley_terry"]
+    ]
+    head = ["model", "Elo", f"Davidson (nu {fitted['nu']:.2f})"]
+    return Table(f"Strengths, told otherwise, by {source_of(value)}", head, rows)
+
+
+def _point(number: float | None) -> Told:
+    return Told("–", "no verdict sets it against another model") if number is None else Told(write_decimal(number))
 
 
 def tabulate_models(value: dict[str, Any]) -> Table:

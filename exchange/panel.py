@@ -98,6 +98,13 @@ class Panel:
         return declared.from_middle() if self.kind == "pairwise" else declared
 
     @property
+    def reach(self) -> tuple[float, float]:
+        """Return between what a model's score lies, or its reward, on whichever side its response stands."""
+        values = self.full.values
+        most = max(map(abs, values))
+        return (-most, most) if self.kind == "pairwise" else (min(values), max(values))
+
+    @property
     def by_distance(self) -> bool:
         """Return whether two labels are more or less apart, and not only different."""
         return not self.scale.nominal and (self.kind == "direct" or len(self.categories) > 3)

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 
 from agreement.combine import Levels, Rule, collapse_codes
-from agreement.comparison import pair_statistics, units_of_pairs
+from agreement.comparison import pair_statistics, settle_shares, units_of_pairs
 from agreement.intervals import estimate_all
 from exchange.panel import Panel
 
@@ -38,7 +38,7 @@ def list_policies(panel: Panel, judge: int) -> list[dict[str, Any]]:
         for rule, k in product(rules, lengths):
             codes = panel.combine_sides(judge, every, rule, level).codes[kinds[k]]
             units = units_of_pairs(consensus, codes, len(categories), panel.cluster)
-            made = estimate_all(units, statistics, panel.sampling)
+            made = settle_shares(estimate_all(units, statistics, panel.sampling), units, panel.sampling.level)
             named = {name: made[name].as_dict() for name in SHOWN}
             found.append({"levels": level, "combine": rule, "length_k": k, "n": units.n, **named})
     return found

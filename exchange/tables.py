@@ -171,7 +171,8 @@ def _biases(value: dict[str, Any]) -> Table:
 def _comparisons(value: dict[str, Any]) -> Table:
     names = {"exact": "agreement", "kappa": "kappa", "ac1": "AC1"}
     names |= {"pearson": "Pearson"} if value["kind"] == "direct" else {}
-    head = ["first", "second", "n", *(f"{name}, second − first" for name in names.values()), "McNemar p", "q"]
+    differences = [f"{name}, second − first" for name in names.values()]
+    head = ["first", "second", "n", *differences, "McNemar p", "q", "q, dependent"]
     rows = [
         [
             f"◆ {pair['a']}",
@@ -180,6 +181,7 @@ def _comparisons(value: dict[str, Any]) -> Table:
             *(told(pair[key], percent=key == "exact") for key in names),
             chance(pair["mcnemar_p"], pair["mcnemar_p_why"] or ""),
             chance(pair.get("q"), pair["mcnemar_p_why"] or ""),
+            chance(pair.get("q_dependent"), pair["mcnemar_p_why"] or ""),
         ]
         for pair in value["comparisons"]
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exchange.detail_tables import (
+    tabulate_balance,
     tabulate_ceilings,
     tabulate_domains,
     tabulate_labels,
@@ -14,6 +15,7 @@ from exchange.detail_tables import (
     tabulate_orders,
     tabulate_otherwise,
     tabulate_ranks,
+    tabulate_reliability,
     tabulate_replaced,
     tabulate_scales,
     tabulate_scores,
@@ -59,6 +61,18 @@ CLOSER = (
         "Labels given",
         "How often each rater gave each label; where one label has nearly all, kappa and AC tell different stories.",
         tabulate_labels,
+    ),
+    Closer(
+        "balance",
+        "Which labels it gives",
+        "Whether the judge uses the labels as people's consensus does, and how well it finds each of them.",
+        tabulate_balance,
+    ),
+    Closer(
+        "reliability",
+        "What people say by the true label",
+        "How often each person gives each label where Dawid and Skene's consensus has another, or the same.",
+        tabulate_reliability,
     ),
     Closer(
         "votes",

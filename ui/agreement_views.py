@@ -29,7 +29,7 @@ from ui.agreement_parts import (
     show_reasons,
 )
 from ui.display import escape
-from ui.notices import count, show_hint
+from ui.notices import count, show_hint, show_moment
 
 Value = dict[str, Any]
 SURE = 0.05  # the chance of a false alarm that is taken
@@ -61,7 +61,7 @@ def show_views(study: str, view: str, moment: datetime, holds: bool) -> str:
     since = "" if holds else ' <span data-renew role="status">· verdicts came since: computing …</span>'
     return (
         f'<div class="agreement-head"><h2><bdi>{escape(study)}</bdi></h2><nav class="views" aria-label="Views">{links}'
-        f'</nav><span class="as-of">As of <time datetime="{moment.isoformat()}">{moment:%Y-%m-%d %H:%M:%S} UTC</time>{since}'
+        f'</nav><span class="as-of">As of {show_moment(moment)}{since}'
         '</span><button type="button" data-refresh>Refresh</button></div>'
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
+import simulated_studies
 
 from agreement import many, pairs
 from agreement.categories import Categories
@@ -173,6 +174,7 @@ def rows(trials: int, resamples: int) -> Iterator[tuple[str, str, float]]:
     yield "corrected win rate, about 330 labels of unequal chances", "normal", cover_weighted(3300, trials)
     yield "Cohen's kappa, quadratic, 6,000 items", "jackknife", cover_kappa(6000, trials, "quadratic", resamples)
     yield "Krippendorff's alpha, 6,000 items", "jackknife", cover_alpha(6000, trials, resamples)
+    yield from simulated_studies.rows(trials, resamples)
 
 
 if __name__ == "__main__":

@@ -200,3 +200,15 @@ def test_estimates_as_json():
     full = Estimate(0.5, 0.4, 0.6, "bca", 10, 4, warnings=("few",)).as_dict()
     assert full["clusters"] == 4
     assert full["warnings"] == ["few"]
+
+
+def test_orders_that_never_differ_have_the_interval_of_a_share(quick):
+    codes = np.arange(40) % 5
+    found = position.measure_swaps(codes, codes, FIVE, quick).estimates
+    wanted = stats.binomtest(40, 40).proportion_ci(method="wilson")
+    for name, ends in (("consistency", (wanted.low, 1.0)), ("turned_to_tie", (0.0, 1.0 - wanted.low))):
+        assert (found[name].low, found[name].high) == pytest.approx(ends)
+        assert (found[name].method, found[name].why) == ("wilson", None)
+    tied = position.measure_swaps(codes, codes, FIVE, quick, np.arange(40) // 2).estimates["consistency"]
+    assert (tied.low, tied.high) == (None, None)
+    assert tied.why

@@ -46,6 +46,25 @@ def test_intraclass_correlation_from_the_mean_squares(seed):
     assert intraclass_correlation(with_gaps, Sampling(50))["icc_2_1"].value == pytest.approx(single, abs=1e-9)
 
 
+def test_raters_who_contradict_each_other_have_no_reliability_above_one():
+    reversed_scores = [[1.0, 5.0], [5.0, 1.0], [2.0, 4.0], [4.0, 2.0]]
+    found = intraclass_correlation(reversed_scores, Sampling(50))
+    assert found["icc_2_1"].value < 0
+    assert (found["icc_2_k"].value, found["icc_2_k"].low) == (None, None)
+    assert "cancel out" in found["icc_2_k"].why
+
+
+@pytest.mark.parametrize(("low", "few"), [(1.0, 1), (1.0, 2), (2.0, 1), (3.0, 2), (2.0, 3)])
+def test_raters_who_agree_on_everything_leave_nothing_to_resample(low, few):
+    # Some resamples hold one score alone, others vary: rounding is told from neither.
+    scores = np.full((21, 3), 5.0)
+    scores[:few] = low
+    for made in intraclass_correlation(scores, Sampling(50)).values():
+        assert made.value == pytest.approx(1.0, abs=1e-12)
+        assert (made.low, made.high) == (None, None)
+        assert made.why
+
+
 def test_intraclass_correlation_needs_a_complete_block():
     assert intraclass_correlation([[1.0, np.nan], [np.nan, 2.0]])["icc_2_1"].why
     assert intraclass_correlation([[1.0], [2.0]])["icc_2_1"].why == "fewer than two raters"

@@ -97,3 +97,14 @@ def test_what_differs_by_rounding_alone_has_no_skewness() -> None:
     values = 0.1 + np.array([0.0, 1e-17, 2e-17, 5e-17])
     assert _acceleration(np.append(values, np.nextafter(0.1, 1)), np.ones(5, dtype=np.int64)) == 0
     assert _acceleration(np.array([0.1, 0.1, 0.4]), np.ones(3, dtype=np.int64)) != 0
+
+
+def test_an_interval_that_would_not_hold_its_value_is_none():
+    one = np.arange(14) * 7
+    found = compare(one, one + 1, Categories(tuple(map(float, range(101)))), Sampling(200)).estimates
+    # Any resample repeats some label, and so looks less alike by chance than the fourteen items themselves.
+    for name in ("scott_pi", "ac1"):
+        assert found[name].value < 0
+        assert (found[name].low, found[name].high, found[name].method) == (None, None, "")
+        assert "to one side" in found[name].why
+    assert found["kappa_quadratic"].low < found["kappa_quadratic"].value < found["kappa_quadratic"].high

@@ -14,8 +14,8 @@ from scipy import stats
 from agreement import planning, wildbench
 from agreement.bradley_terry import Games, correlate_rankings, find_components, fit_models, fit_strengths, rank_models
 from agreement.intervals import Sampling
-from agreement.pairs import cohen_kappa
-from agreement.prediction_powered import Sample, choose_weight, correct_mean, rogan_gladen
+from agreement.pairs import cohen_kappa, count_pairs
+from agreement.prediction_powered import Sample, choose_weight, correct_mean, correct_share, rogan_gladen
 from judge.domain import InputError
 
 
@@ -90,19 +90,32 @@ def test_mirrored_games_negate():
 def test_two_rankings():
     one, two = some_games(1500, seed=1), some_games(1500, seed=2)
     prompts = np.arange(1500) // 10
-    made = correlate_rankings((one, two), "pearson", (prompts, prompts), sampling=Sampling(100))
+    made = correlate_rankings((one, two), ("pearson",), (prompts, prompts), sampling=Sampling(100))["pearson"]
     strengths = [[s.value for s in rank_models(g, sampling=Sampling(2)).strengths] for g in (one, two)]
     assert made.value == pytest.approx(stats.pearsonr(*strengths).statistic)
     assert made.low < made.value < made.high
     assert made.clusters == 150
     # So many games that every resample orders the models alike: a value, but nothing to make an interval of.
-    ranks = correlate_rankings((one, two), "spearman", (prompts, prompts), sampling=Sampling(100))
+    ranks = correlate_rankings((one, two), ("spearman",), (prompts, prompts), sampling=Sampling(100))["spearman"]
     assert (ranks.value, ranks.low) == (pytest.approx(1), None)
     assert ranks.why
-    same = correlate_rankings((one, one), "kendall", (prompts, prompts), sampling=Sampling(50))
+    same = correlate_rankings((one, one), ("kendall",), (prompts, prompts), sampling=Sampling(50))["kendall"]
     assert same.value == pytest.approx(1)
     lost = Games([0, 0, 1], [1, 2, 2], [1.0, 1.0, 1.0], 3)
-    assert correlate_rankings((lost, lost), "pearson", ([0, 1, 2], [0, 1, 2])).value is None
+    assert correlate_rankings((lost, lost), ("pearson",), ([0, 1, 2], [0, 1, 2]))["pearson"].value is None
+
+
+def test_rankings_are_correlated_by_every_coefficient_on_the_same_strengths():
+    games = [some_games(60, seed=seed) for seed in (6, 7)]
+    prompts = np.arange(60)
+    both = correlate_rankings((games[0], games[1]), ("spearman", "kendall"), (prompts, prompts), sampling=Sampling(200))
+    strengths = [[s.value for s in rank_models(g, sampling=Sampling(2)).strengths] for g in games]
+    assert both["spearman"].value == pytest.approx(stats.spearmanr(*strengths).statistic)
+    assert both["kendall"].value == pytest.approx(stats.kendalltau(*strengths).statistic)
+    assert both["kendall"].low < both["kendall"].value
+    # Models that beat each other equally often are tied, whatever the solver's last digits say.
+    even = Games([0, 1, 2, 0, 1, 2, 0], [1, 2, 0, 1, 2, 0, 3], [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.5], 4)
+    assert correlate_rankings((even, even), ("kendall",), (range(7), range(7)))["kendall"].value is None
 
 
 def test_length_rule(five_way, quick):
@@ -260,6 +273,21 @@ def test_rogan_gladen():
     assert made.low < made.value < made.high
     assert rogan_gladen((4, 10), [[5, 5], [5, 5]]).value is None
     assert rogan_gladen((4, 10), [[0, 0], [5, 5]]).value is None
+
+
+def test_where_every_judged_item_is_labelled_a_corrected_share_is_as_sure_as_people_s_own():
+    rng = np.random.default_rng(4)
+    human = (rng.random(400) < 0.4).astype(np.int64)
+    judge = np.where(rng.random(400) < 0.8, human, 1 - human)
+    made, own = correct_share(human, judge), correct_mean(Sample(human.astype(float), judge.astype(float))).human_only
+    assert made.method == "delta, normal"
+    assert (made.value, made.low, made.high) == pytest.approx((own.value, own.low, own.high))
+    clustered = correct_share(human, judge, np.arange(400))
+    assert (clustered.low, clustered.high) == pytest.approx((made.low, made.high))
+    seen = np.where(np.arange(400) < 100, human, -1)
+    apart = rogan_gladen((int(judge.sum()), 400), count_pairs(seen, judge, 2))
+    assert correct_share(seen, judge).value == apart.value
+    assert correct_share(seen, judge).high < apart.high
 
 
 def test_planning():

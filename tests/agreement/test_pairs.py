@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from itertools import product
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from agreement import pairs, scores
 from agreement.categories import Categories
 from agreement.comparison import compare, compare_table, pair_statistics, wilson
-from agreement.differences import adjust_p, compare_judges, exact_sign_p
+from agreement.differences import adjust_p, compare_judges, exact_sign_p, sign_test
 from agreement.estimate import Estimate
 from agreement.intervals import Sampling
 from judge.domain import InputError, Point, Scale
@@ -241,6 +242,9 @@ def test_the_better_judge(three_way, quick):
     assert again.mcnemar_p is None
     clustered = compare_judges(human, (poor, good), three_way, quick, np.arange(500) // 5)
     assert clustered.estimates["exact"].clusters == 100
+    copies = [np.tile(side, 3) for side in (human, poor, good)]
+    thrice = compare_judges(copies[0], (copies[1], copies[2]), three_way, quick, np.tile(np.arange(500), 3))
+    assert thrice.mcnemar_p == found.mcnemar_p
 
 
 @pytest.mark.parametrize(("k", "n"), [(3, 400), (101, 300), (101, 3000)])
@@ -270,6 +274,30 @@ def test_sign_test():
     assert exact_sign_p(0, 0) is None
     assert exact_sign_p(3, 3) == 1
     assert exact_sign_p(0, 10) == pytest.approx(2 / 1024)
+
+
+@given(st.lists(st.tuples(st.integers(-1, 1), st.integers(0, 5)), min_size=1, max_size=30))
+def test_sign_test_of_clusters_counts_every_way_of_turning_them_round(said):
+    steps, clusters = (np.array(side) for side in zip(*said, strict=True))
+    sums = [int(steps[clusters == one].sum()) for one in np.unique(clusters)]
+    ways = [
+        abs(sum(turn * own for turn, own in zip(turns, sums, strict=True)))
+        for turns in product((1, -1), repeat=len(sums))
+    ]
+    wanted = np.mean(np.array(ways) >= abs(sum(sums))) if any(sums) else None
+    assert sign_test(steps, clusters) == (None if wanted is None else pytest.approx(wanted, abs=1e-12))
+    assert sign_test(steps, np.arange(steps.size)) == sign_test(steps)
+
+
+def test_sign_test_takes_no_cluster_for_several_items():
+    rng = np.random.default_rng(0)
+    clusters, wrong = np.repeat(np.arange(60), 5), np.zeros(2)
+    for _ in range(300):
+        lean = rng.choice([-1, 0, 1], 60, p=[0.3, 0.4, 0.3])[clusters]  # nobody is better, but clusters go together
+        steps = np.where(rng.random(300) < 0.6, lean, rng.integers(-1, 2, 300))
+        wrong += sign_test(steps) < 0.05, sign_test(steps, clusters) < 0.05
+    assert wrong[0] > 2 * 15
+    assert wrong[1] < 1.6 * 15
 
 
 def test_the_same_seed_gives_the_same_estimate(three_way):

@@ -9,6 +9,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from scipy import stats
 from small_studies import EDGES, LABELS, check_estimates, human, item, judged, label_of, many, put
 
 import app
@@ -311,3 +312,17 @@ def test_dawid_and_skene_tell_each_person_s_confusion(store: Store, tmp_path: Pa
     assert found["confusion"]["zoe"][right][left] == pytest.approx(0.5, abs=0.01)  # misses half of what is A+
     assert all(sum(row) == pytest.approx(1) for matrix in found["confusion"].values() for row in matrix)
     assert "confusion" not in agree(store, "s", Options(resamples=50))["consensus"]
+
+
+def test_comparisons_of_several_judges_have_both_kinds_of_q(store: Store, tmp_path: Path) -> None:
+    def verdicts(n: int) -> list[dict[str, Any]]:
+        said = [judged("B+" if n % every == 0 else "A+", name=f"j{every}") for every in (2, 3, 7)]
+        return [human("ana", "A+"), *said]
+
+    put(store, tmp_path, many(verdicts, 84))
+    value = agree(store, "s", Options(resamples=50))
+    chances = [pair["mcnemar_p"] for pair in value["comparisons"]]
+    for key, method in (("q", "bh"), ("q_dependent", "by")):
+        found = [pair[key] for pair in value["comparisons"]]
+        assert found == pytest.approx(stats.false_discovery_control(chances, method=method).tolist())
+    assert "q, dependent" in write_report(value)

@@ -133,3 +133,33 @@ def test_two_labels_have_their_own_indices_and_correction(store: Store, tmp_path
     assert judge["corrected_win_rate"]["rogan_gladen"]["value"] == rogan_gladen((90, 120), table).value
     assert "Rogan–Gladen" in write_report(value)
     assert "Rogan–Gladen" in shown(store)
+
+
+def test_what_the_labels_are_used_for_is_told_in_report_and_page(store: Store, tmp_path: Path) -> None:
+    def verdicts(n: int) -> list[dict[str, Any]]:
+        said = [human(name, label_of(n + (n % 5 == at))) for at, name in enumerate(("ana", "ben", "eva"))]
+        return [*said, judged(label_of(n + (n % 4 == 0)))]
+
+    models = (("m0", "m1"), ("m1", "m2"), ("m2", "m0"))
+    put(
+        store,
+        tmp_path,
+        [item(n, verdicts(n), model_a=models[n % 3][0], model_b=models[n % 3][1]) for n in range(60)],
+    )
+    value = agree(store, "s", Options(resamples=100, consensus="dawid-skene"))
+    tables = {table.title.split(" (")[0]: table for table in list_tables(value)}
+    found = value["judges"][0]["vs_consensus"]["table"]
+    balance = tables["Which labels the judges give, beside the consensus"]
+    cells = {row[0]: row[1] for row in balance.rows}  # of one judge, so it stands on its side
+    assert cells["Stuart–Maxwell p"] == f"{found['homogeneity']['p']:.3f}"
+    assert cells["macro F1"].startswith(f"{100 * found['macro_f1']['value']:.0f} %")
+    people = tables["What people say by the true label"]
+    assert len(people.rows) == 3 * len(value["scale"])
+    elo = value["models"][0]["bradley_terry"]["elo"]["value"]
+    assert any(row[1].startswith(f"{elo:.2f}") for row in tables["Strengths, told otherwise, by people"].rows)
+    report, page = write_report(value), shown(store, consensus="dawid-skene")
+    for title in ("Which labels the judges give", "What people say by the true label", "Strengths, told otherwise"):
+        assert title in report
+    assert 'id="card-balance"' in page
+    assert 'id="card-reliability"' in page
+    assert 'id="card-reliability"' not in shown(store)

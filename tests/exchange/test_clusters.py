@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,23 @@ def test_errors_of_a_judge_and_of_its_own_mean_follow_the_clusters(store: Store,
     ):
         assert find(tied)["value"] == pytest.approx(find(alone)["value"])
         assert width(find(tied)) == pytest.approx(COPIES**0.5 * width(find(alone)), rel=0.3)
+
+
+def test_p_values_take_copies_for_no_more_than_one(store: Store, tmp_path: Path) -> None:
+    def verdicts(number: int) -> list[dict[str, Any]]:
+        right = "A+" if number % 3 else "B+"
+        first, second = right if number % 4 else "A=B", right if number % 7 else "A=B"
+        return [human("ana", right), judged(first), judged("A=B", "BA"), judged(second, name="k")]
+
+    items = [item(number, verdicts(number)) for number in range(60)]
+    put(store, tmp_path, items, study="once")
+    put(store, tmp_path, copied(items))
+    rules = Options(resamples=50, combine="first")
+    once, tied = agree(store, "once", rules), agree(store, "s", replace(rules, cluster="source"))
+    loose = agree(store, "s", rules)
+    for find in (lambda value: value["comparisons"][0]["mcnemar_p"], lambda value: value["judges"][0]["swap"]["p"]):
+        assert find(tied) == pytest.approx(find(once))
+        assert find(loose) < find(once) < 0.5
 
 
 def test_agreement_of_people_follows_the_clusters_whatever_the_coefficient(store: Store, tmp_path: Path) -> None:

@@ -187,7 +187,12 @@ def test_domains_with_few_items_say_so(store: Store, tmp_path: Path) -> None:
 
 
 def test_the_two_order_effects_say_how_they_were_made(store: Store, tmp_path: Path) -> None:
-    put(store, tmp_path, many(lambda n: [judged(label_of(n)), *([judged(label_of(n + 1), "BA")] if n % 3 else [])]))
+    def verdicts(n: int) -> list[dict[str, Any]]:
+        if n % 3 == 0:
+            return [judged(label_of(n), "AB" if n % 2 else "BA")]
+        return [judged(label_of(n)), judged(label_of(n + 1), "BA")]
+
+    put(store, tmp_path, many(verdicts))
     judge = agree(store, "s", QUICK)["judges"][0]
     paired, unpaired = judge["swap"]["order_effect"], judge["position"]["order_effect"]
     assert paired["n"] == 8

@@ -264,7 +264,9 @@ def test_a_model_that_nobody_has_a_verdict_on_is_undefined_alone(store: Store, t
     assert ranking["davidson"]["strengths"] == [*three["ranking"]["davidson"]["strengths"], None]
     lengths = [found["ranking"]["by"]["humans"]["terms"]["length"] for found in (value, three)]
     assert lengths[0]["value"] == pytest.approx(lengths[1]["value"])
-    assert ranking["agreement"]["j"]["value"] is not None
+    alike = ranking["agreement"]["j"]
+    assert 0 < abs(alike["kendall"]["value"]) <= abs(alike["value"]) <= 1
+    assert "Kendall tau-b of strengths" in write_report(value)
     assert "no strength without a verdict against another model: m3" in value["warnings"]
     assert why in write_report(value)
     assert why in Agreement(store).show(gr.Request(query_params={"study": "s", "resamples": "100"}))
