@@ -309,7 +309,7 @@ def test_numbers_of_models_say_from_how_many_they_are(put):
         return re.sub(r"<[^>]*>", " ", shown[shown.index(f'id="card-{name}"') :].split("</section>")[0])
 
     assert re.search(r"\] +\(n \d+\)", card("tasks"))
-    assert re.search(r"judge +models +Spearman of strengths +◆ +j +\d ", card("ranks"))
+    assert re.search(r"judge +models +Spearman of strengths +Kendall tau-b of strengths +◆ +j +\d ", card("ranks"))
     assert re.search(r"judge +model +n +K = 0", card("length-rules"))
 
 
