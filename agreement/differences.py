@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, gammaln
+from scipy.special import bdtr, ndtr
 
 from agreement.categories import Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.comparison import pair_statistics
@@ -16,6 +16,7 @@ from agreement.intervals import Sampling, Statistic, Units, estimate_all, units_
 from agreement.scores import MOST_NUMBERS, Coefficient, table_statistics
 
 TOO_MANY = "too many different scores for an interval here"
+MOST_TURNS = 20_000_000  # kinds of clusters times items, beyond which the sign test takes the normal law
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,31 +160,37 @@ def sign_test(steps: IntArray, clusters: ArrayLike | None = None) -> float | Non
     """Return the two-sided exact p that steps (-1, 0, 1) up and down are equally likely; None without any.
 
     With clusters a cluster's steps turn round together, as the two judges (or orders) exchanged in all of it would
-    have them: copies of an item say no more than the item. With one item a cluster both are McNemar's exact test.
+    have them: copies of an item say no more than the item. With one item a cluster both are McNemar's exact test. Of
+    very many items in clusters of many sizes the normal law of the same sums is taken.
     """
     if clusters is None:
         return exact_sign_p(int((steps > 0).sum()), int((steps < 0).sum()))
     owner, many = number_clusters(clusters)
     sums = np.rint(np.bincount(owner, steps, many)).astype(np.int64)
     sizes, times = np.unique(np.abs(sums[sums != 0]), return_counts=True)
-    if sizes.size <= 1:
+    if not sizes.size:
+        return 1.0 if np.any(steps) else None  # what moved in each cluster is in balance there
+    if sizes.size == 1:
         return exact_sign_p(int((sums > 0).sum()), int((sums < 0).sum()))
     whole, up = int(sizes @ times), int(sums[sums > 0].sum())
+    if sizes.size * whole > MOST_TURNS:
+        return min(1.0, 2.0 * float(ndtr((2 * min(up, whole - up) + 1 - whole) / np.sqrt(float(sizes**2 @ times)))))
     chances = _chances_of_sums(sizes, times, whole)
     least = 2.0 ** (1 - int(times.sum()))  # of all ways to turn clusters round, the two most extreme ones
     return min(1.0, max(least, 2.0 * float(chances[: min(up, whole - up) + 1].sum())))
 
 
 def _chances_of_sums(sizes: IntArray, times: IntArray, whole: int) -> FloatArray:
-    """Return how likely each sum from 0 to the whole is when so many clusters of each size count or not at random."""
-    spectrum: NDArray[np.complex128] = np.ones((whole + 1) // 2 + 1, dtype=np.complex128)
+    """Return how likely each sum from 0 to the whole is when so many clusters of each size count or not at random.
+
+    Of one cluster the characteristic function is (1 + exp(-i t size)) / 2, and of all of them the product.
+    """
+    length = 1 << whole.bit_length()  # a power of two, for the transform's sake
+    turns = np.arange(length // 2 + 1)
+    spectrum: NDArray[np.complex128] = np.ones(turns.size, dtype=np.complex128)
     for size, many in zip(sizes.tolist(), times.tolist(), strict=True):
-        counted = np.arange(many + 1)
-        part = np.zeros(whole + 1)
-        ways = gammaln(many + 1) - gammaln(counted + 1) - gammaln(many - counted + 1)
-        part[counted * size] = np.exp(ways - many * np.log(2.0))
-        spectrum = spectrum * np.fft.rfft(part)
-    return np.maximum(np.fft.irfft(spectrum, whole + 1), 0.0)
+        spectrum *= ((1.0 + np.exp(-2j * np.pi / length * (turns * size % length))) / 2.0) ** many
+    return np.maximum(np.fft.irfft(spectrum, length)[: whole + 1], 0.0)
 
 
 def adjust_p(p_values: ArrayLike, dependent: bool = False) -> FloatArray:

@@ -74,7 +74,7 @@ class KeptAnswers:
             for look in (self._find, self._find_stored):  # another process may have stored what this one lacks
                 known = look(question)
                 if known is not None and known.state == state:
-                    return known
+                    return self._keep(question, known)
             return self._make(question, state)
 
     def answer_at_once(self, question: Question) -> Known:
@@ -82,6 +82,7 @@ class KeptAnswers:
         known = self._find(question) or self._find_stored(question)
         if known is None or known.seconds < LONG:
             return self.answer(question)
+        self._keep(question, known)
         return known if known.state == question.state() else replace(known, holds=False)
 
     def _find(self, question: Question) -> Known | None:
@@ -92,9 +93,7 @@ class KeptAnswers:
 
     def _find_stored(self, question: Question) -> Known | None:
         found = self._store.find_answer(question.study, question.key)
-        if found is None:
-            return None
-        return self._keep(question, Known(found.value, found.made, found.state, found.seconds))
+        return None if found is None else Known(found.value, found.made, found.state, found.seconds)
 
     def _make(self, question: Question, state: str) -> Known:
         moment, began = datetime.now(UTC), perf_counter()

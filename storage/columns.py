@@ -1,8 +1,8 @@
 """Every verdict of a study as columns of numbers, read from what is known of them already.
 
-Verdicts are only ever added, and what is stored of one changes only together with a new verdict on the same item: an
-import that finds its place in a chain of revisions. So the items that have a new verdict are read again, all their
-verdicts, and everything else is as it was. A page after ten new verdicts reads ten items, whatever the study's size.
+Verdicts are only ever added. So the items that have a new verdict are read again, all their verdicts, and everything
+else is as it was: a page after ten new verdicts reads ten items, whatever the study's size. Where a verdict was changed
+or removed all the same, which the study counts, everything is read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sqlalchemy import (
 
 from judge.domain import Scale
 from storage.facts import Facts, Floats, Ints, read_facts
-from storage.schema import WITHDRAWN, raters, verdicts
+from storage.schema import WITHDRAWN, verdicts
 from storage.studies import StudyRow
 
 Bools = NDArray[np.bool_]
@@ -80,17 +80,21 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """A study's items, by their numbers in the database and their facts, and every verdict ever stored on them."""
+    """A study's items, by their numbers in the database and their facts, and every verdict ever stored on them.
+
+    `changes` is how often verdicts had been changed or removed by then.
+    """
 
     items: Ints
     facts: Facts
     rows: Rows
+    changes: int
 
 
 def read_columns(connection: Connection, study: StudyRow, known: Columns | None) -> Columns:
     """Return a study's columns, from what is known of it and what has been added since."""
     scale = study.study.protocol.scale
-    if known is not None:
+    if known is not None and known.changes == study.changes:
         touched = _touched_items(connection, study.id, known.rows)
         if len(touched) <= MOST_TOUCHED:
             items, facts = read_facts(connection, study.id, (known.items, known.facts))
@@ -99,20 +103,15 @@ def read_columns(connection: Connection, study: StudyRow, known: Columns | None)
                 return replace(known, items=items, facts=facts, rows=rows)
     items, facts = read_facts(connection, study.id, None)
     everything = _packed(scale, connection.dialect.name).where(verdicts.c.study_id == study.id)
-    return Columns(items, facts, _read_rows(connection, everything, items))
+    return Columns(items, facts, _read_rows(connection, everything, items), study.changes)
 
 
 def _touched_items(connection: Connection, study_id: int, rows: Rows) -> list[int]:
     """Return the items with a verdict that is not known yet."""
-    # Naming the raters lets SQLite begin at the new end of each one's stretch of the index.
     new = (
         select(verdicts.c.item_id)
         .distinct()
-        .where(
-            verdicts.c.study_id == study_id,
-            verdicts.c.rater_id.in_(select(raters.c.id)),
-            verdicts.c.id > int(rows.number.max(initial=0)),
-        )
+        .where(verdicts.c.study_id == study_id, verdicts.c.id > int(rows.number.max(initial=0)))
     )
     return list(connection.execute(new).scalars())
 

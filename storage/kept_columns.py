@@ -27,8 +27,8 @@ class KeptColumns:
         """Return a study's columns as the connection sees them, or newer."""
         with self.one_at_a_time:
             known = self.known.get(study.id)
-            if known is None:
-                known = read_snapshot(connection, study.id)
+            if known is None or known.changes != study.changes:
+                known = read_snapshot(connection, study)
                 self.written[study.id] = 0 if known is None else known.rows.number.size
             found = read_columns(connection, study, known)
             self.known[study.id] = found

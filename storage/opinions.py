@@ -13,23 +13,14 @@ from judge.domain import StudyError
 from storage.desk import Remark
 from storage.raters import rater_id_of
 from storage.reads import current_verdicts
-from storage.schema import calls, facts, items, raters, remarks, verdicts
+from storage.schema import calls, facts, items, raters, remarks, studies, verdicts
+from storage.studies import StudyRow
 
 _STUDY: BindParameter[int] = bindparam("study")
-_LATE = 50_000  # no transaction stays open while so many verdicts are stored by others
-_COUNTED_ANYWHERE = select(func.max(verdicts.c.id), func.count()).where(
-    verdicts.c.id > select(func.max(verdicts.c.id) - _LATE).scalar_subquery()
-)
-_COUNTED = _COUNTED_ANYWHERE.where(verdicts.c.study_id == _STUDY)
-# SQLite finds the last verdict of each rater at the end of a stretch of the index; of a study it would read them all.
-_NEWEST_OF_EACH = (
-    select(func.max(verdicts.c.id))
-    .where(verdicts.c.study_id == _STUDY, verdicts.c.rater_id == raters.c.id)
-    .correlate(raters)
-    .scalar_subquery()
-)
-_NEWEST_IN_SQLITE = select(func.max(_NEWEST_OF_EACH)).select_from(raters)
+_LATE = 50_000  # numbers: no transaction stays open while so many verdicts are stored by others
+_NEWEST = select(func.max(verdicts.c.id)).where(verdicts.c.study_id == _STUDY)
 _NEWEST_ANYWHERE = select(func.max(verdicts.c.id))
+_CHANGES_ANYWHERE = select(func.sum(studies.c.changes))
 _TAGS = select(facts.c.tags).where(facts.c.study_id == _STUDY).distinct()
 _MODELS = union(
     *(select(side).where(facts.c.study_id == _STUDY, side.is_not(None)) for side in (facts.c.model_a, facts.c.model_b))
@@ -97,16 +88,20 @@ class Cause:
     tags: tuple[str, ...]
 
 
-def mark_verdicts(connection: Connection, study_id: int | None) -> str:
-    """Return a mark, of a study's verdicts or of all: while it stays, there is no verdict that was not there before.
+def mark_verdicts(connection: Connection, study: StudyRow | None) -> str:
+    """Return a mark, of a study's verdicts or of all: while it stays, every verdict is there and as it was.
 
     PostgreSQL gives out numbers before it commits, so that the newest may be seen before an older one: there the last
     ones are counted too.
     """
-    sqlite = connection.dialect.name == "sqlite"
-    everywhere, inside = (_NEWEST_ANYWHERE, _NEWEST_IN_SQLITE) if sqlite else (_COUNTED_ANYWHERE, _COUNTED)
-    found = connection.execute(everywhere if study_id is None else inside, {"study": study_id}).one()
-    return " of ".join(map(str, found))
+    inside = {} if study is None else {"study": study.id}
+    newest = connection.execute(_NEWEST_ANYWHERE if study is None else _NEWEST, inside).scalar() or 0
+    changes = connection.execute(_CHANGES_ANYWHERE).scalar() if study is None else study.changes
+    if connection.dialect.name == "sqlite":
+        return f"{newest}, changes {changes}"
+    late = select(func.count()).where(verdicts.c.id > newest - _LATE)
+    counted = late if study is None else late.where(verdicts.c.study_id == study.id)
+    return f"{newest}, last {connection.execute(counted).scalar_one()}, changes {changes}"
 
 
 def list_choices(connection: Connection, study_id: int) -> Choices:

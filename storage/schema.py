@@ -87,6 +87,8 @@ studies = Table(
     Column("repeat_share", Float, nullable=False),
     Column("claim_seconds", Integer, nullable=False),
     Column("size", Integer, nullable=False, server_default="0"),
+    # How often verdicts were changed or removed, which hardly ever happens; triggers count it.
+    Column("changes", Integer, nullable=False, server_default="0"),
     Column("closed", UtcTime),
     Column("created", UtcTime, nullable=False),
 )
@@ -289,16 +291,17 @@ verdicts = Table(
     Column("stored", UtcTime, nullable=False),
     Index("ix_verdict_item", "item_id", "rater_id"),
     Index("ix_verdict_study", "study_id", "rater_id"),
+    Index("ix_verdict_newest", "study_id", "id"),
 )
 
-# A study's verdicts as columns of numbers, as of one moment, and answers that took long to make. Nothing rests on them:
-# a trigger takes them away when a verdict is changed or removed.
+# A study's verdicts as columns of numbers, as of one moment, and answers that took long to make. Both tell of which
+# state of the verdicts they are.
 snapshots = Table(
     "snapshot",
     metadata,
     Column("study_id", ForeignKey("study.id"), primary_key=True),
-    Column("form", Integer, nullable=False),
-    Column("verdicts", Integer, nullable=False),
+    Column("form", Text, nullable=False),
+    Column("changes", Integer, nullable=False),
     Column("body", LargeBinary, nullable=False),
 )
 

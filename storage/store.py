@@ -199,8 +199,7 @@ class Store(RunStore):
     def mark_verdicts(self, study: str | None) -> str:
         """Return a mark of a study's verdicts, for None of all studies': while it stays, so do all statistics."""
         with self.reading() as connection:
-            found = None if study is None else studies.get_study(connection, study).id
-            return opinions.mark_verdicts(connection, found)
+            return opinions.mark_verdicts(connection, None if study is None else studies.get_study(connection, study))
 
     def judge_certainty(self, study: str, judge: str) -> dict[int, Certainty]:
         """Return by position how sure a judge was of its label, where that is known."""

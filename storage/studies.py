@@ -15,10 +15,11 @@ from storage.schema import guidelines, items, protocols, studies
 
 @dataclass(frozen=True, slots=True)
 class StudyRow:
-    """A study and the number the database knows it by."""
+    """A study, the number the database knows it by, and how often verdicts in it were changed or removed."""
 
     id: int
     study: Study
+    changes: int
 
 
 def add_study(connection: Connection, study: Study, now: datetime) -> int:
@@ -119,7 +120,7 @@ def find_study(connection: Connection, name: str) -> StudyRow | None:
     """Return the study of this name, if there is one."""
     check_text("a study's name", name, LONGEST_NAME)
     row = connection.execute(_STUDY, {"name": name}).one_or_none()
-    return None if row is None else StudyRow(row.id, study_in(row))
+    return None if row is None else StudyRow(row.id, study_in(row), row.study_changes)
 
 
 def get_study(connection: Connection, name: str) -> StudyRow:
@@ -139,7 +140,7 @@ def list_studies(connection: Connection) -> list[Study]:
 
 def list_study_rows(connection: Connection) -> list[StudyRow]:
     """Return every study with its number, by name."""
-    return [StudyRow(row.id, study_in(row)) for row in connection.execute(_STUDIES).all()]
+    return [StudyRow(row.id, study_in(row), row.study_changes) for row in connection.execute(_STUDIES).all()]
 
 
 def study_in(row: Row[Any]) -> Study:

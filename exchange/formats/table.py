@@ -64,8 +64,8 @@ class _Guess:
             return self.held.get(column, True)
         found = fits(field, cell)
         if self.held.setdefault(column, found) != found:
-            told = f"is {'a' if found else 'no'} {field} and the cells above it are {'not' if found else 'such'}"
-            raise row.refuse(f"{column}: {cell_text(cell)!r} {told}: write {WRITTEN[field]}, or rename the column")
+            told = f"{cell_text(cell)!r} is {'' if found else 'not '}{WRITTEN[field]}, unlike the cells before it"
+            raise row.refuse(f"{column}: {told}: write all of them so, leave the cell empty, or rename the column")
         return found
 
 
@@ -123,8 +123,9 @@ class _Line:
                 f"{wanted}: no column is known to hold it; there are: {', '.join(map(str, self.value))}; "
                 "rename one, or name it in the mapping"
             )
-        if isinstance(self.value.get("verdicts"), list):
-            raise row.refuse("verdicts: a table's verdicts are columns: import the file as accord, without a mapping")
+        listed_verdicts = self.value.get("verdicts")
+        if isinstance(listed_verdicts, list) and listed_verdicts:
+            raise row.refuse("verdicts: a table's verdicts are columns: import the file with --format accord")
         # A table of verdicts stays one where a cell is empty: its rows may still be of one item.
         self.judged = any(field == "label" or _of_rater(field) for field in mapping)
 

@@ -284,9 +284,20 @@ def test_sign_test_of_clusters_counts_every_way_of_turning_them_round(said):
         abs(sum(turn * own for turn, own in zip(turns, sums, strict=True)))
         for turns in product((1, -1), repeat=len(sums))
     ]
-    wanted = np.mean(np.array(ways) >= abs(sum(sums))) if any(sums) else None
+    wanted = np.mean(np.array(ways) >= abs(sum(sums))) if steps.any() else None
     assert sign_test(steps, clusters) == (None if wanted is None else pytest.approx(wanted, abs=1e-12))
     assert sign_test(steps, np.arange(steps.size)) == sign_test(steps)
+
+
+def test_sign_test_of_very_many_items_takes_the_normal_law(monkeypatch):
+    rng = np.random.default_rng(0)
+    clusters = np.repeat(np.arange(400), rng.integers(1, 30, 400))
+    for lean in (0.5, 0.51, 0.53):
+        steps = np.where(rng.random(clusters.size) < lean, 1, -1)
+        exact = sign_test(steps, clusters)
+        with monkeypatch.context() as changed:
+            changed.setattr("agreement.differences.MOST_TURNS", 1)
+            assert sign_test(steps, clusters) == pytest.approx(exact, abs=0.002)
 
 
 def test_sign_test_takes_no_cluster_for_several_items():

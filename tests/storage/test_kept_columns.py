@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import insert, select, text
+from sqlalchemy import insert, text
 
 from judge.domain import AccordError, GivenVerdict, Item, NothingToDo, StorageError, Study, Turn
 from judge.protocol import load_protocol
-from storage import columns, kept_columns, studies
+from storage import columns, kept_columns, opinions, studies
 from storage.columns import Columns, Rows
 from storage.facts import make_facts
 from storage.imports import prepare
@@ -163,22 +163,48 @@ def test_a_new_start_reads_only_what_the_snapshot_lacks(judged, database, monkey
     assert [len(touched) for (touched,) in asked] == [1]
 
 
-@pytest.mark.parametrize("change", ["UPDATE verdict SET label = 'A' WHERE id = 3", "DELETE FROM verdict WHERE id = 3"])
+@pytest.mark.parametrize("change", ["UPDATE verdict SET label = 'A' WHERE id = 3", "DELETE FROM verdict WHERE id = 2"])
 def test_a_verdict_that_somebody_changed_by_hand_is_read_as_it_is(judged, database, change) -> None:
+    """By the server that knew it, by one that is started, and when the first has written what it knows."""
+
+    def known_to(store: Store) -> Columns:
+        store.ratings("s")
+        return store._columns.known[1]
+
+    mark, anywhere = judged.mark_verdicts("s"), judged.mark_verdicts(None)
     with judged.writing() as connection:
         connection.execute(text(change))
-        assert not connection.execute(select(snapshots)).all()
+    assert judged.mark_verdicts("s") != mark
+    assert judged.mark_verdicts(None) != anywhere
+    for rater in ("ben", "cyd"):
+        started = Store.open(database)
+        assert same(known_to(started), read_all(database))
+        assert same(known_to(judged), read_all(database))
+        started.close()
+        for _ in range(3):
+            judged.save_verdict(judged.claim_next("s", rater).token, Submission("A"))
+        judged.ratings("s")
     started = Store.open(database)
-    with started.reading() as connection:
-        found = started._columns.read(connection, studies.get_study(connection, "s"))
-    assert same(found, read_all(database))
-    assert found.rows.number.size == (3 if "UPDATE" in change else 2)
+    assert same(known_to(started), read_all(database))
     started.close()
+
+
+def test_verdicts_of_another_study_leave_the_mark_of_this_one(judged, monkeypatch) -> None:
+    monkeypatch.setattr(opinions, "_LATE", 2)
+    other = replace(judged.study("s"), name="other")
+    judged.create_study(other)
+    judged.add_prepared("other", [prepare(Item("q", (Turn("user", "Q"),), "a", "b"))])
+    mark = judged.mark_verdicts("s")
+    for rater in ("ana", "ben", "cyd"):
+        judged.save_verdict(judged.claim_next("other", rater).token, Submission("A"))
+    assert judged.mark_verdicts("s") == mark
+    judged.save_verdict(judged.claim_next("s", "ben").token, Submission("A"))
+    assert judged.mark_verdicts("s") != mark
 
 
 def test_a_snapshot_in_another_form_is_not_read(judged, database) -> None:
     with judged.writing() as connection:
-        connection.execute(snapshots.update().values(form=0, body=b"of another program"))
+        connection.execute(snapshots.update().values(form="another", body=b"of another program"))
     started = Store.open(database)
     assert started.ratings("s").item.size == 3
     started.close()
@@ -207,8 +233,8 @@ def test_columns_come_back_as_they_were_packed(seconds, names, first) -> None:
     times = np.array(seconds, dtype=np.float64)
     rows = Rows(whole, whole, whole, small, small, small, flags, flags, flags, times, times)
     listed = [(at, one, two, one, None, json.dumps([one, two]), at, None) for at, (one, two) in enumerate(names)]
-    made = Columns(np.arange(many) + first, make_facts(listed), rows)
-    assert same(unpack_columns(pack_columns(made)), made)
+    made = Columns(np.arange(many) + first, make_facts(listed), rows, 0)
+    assert same(unpack_columns(pack_columns(made), 0), made)
 
 
 def _add_verdicts(store: Store, numbers: list[int]) -> None:

@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import insert, inspect, text, update
+from sqlalchemy import insert, inspect, text
 
-from judge.domain import Item, StorageError, Study, Turn
+from judge.domain import Item, StorageError, Turn
 from judge.protocol import load_protocol
 from storage import migrate
 from storage.imports import prepare
 from storage.partial_indexes import metadata
-from storage.schema import items, studies
+from storage.schema import guidelines, items, studies
 from storage.store import Store
+from storage.studies import keep_protocol
 from storage.verdicts import Submission
 
 PREFERENCE = load_protocol(Path(__file__).parents[1] / "judge/protocols/preference-3way.md").version
@@ -86,17 +87,19 @@ def test_a_database_with_verdicts_is_upgraded_and_loses_nothing(store, database,
 def test_a_database_of_the_first_schema_is_upgraded_with_what_is_in_it(empty_database, monkeypatch) -> None:
     monkeypatch.setattr(migrate, "HEAD", "0001")
     first = Store.open(empty_database)
-    first.create_study(Study("s", PREFERENCE))
     item = prepare(Item("q", (Turn("user", "?"),), "left", "right"))
     row = {"study_id": 1, "position": 0, "name": "q", "hash": item.hash, "body": item.body, "free": 3}
-    with first.engine.begin() as connection:  # the way the first program stored an item
+    with first.engine.begin() as connection:  # the way the first program stored a study and an item
+        protocol, now = keep_protocol(connection, PREFERENCE), first.clock()
+        told = {"wanted": 3, "seed": 0, "blind": True, "reveal": False, "repeat_share": 0.0, "claim_seconds": 900}
+        study = {"name": "s", "protocol_id": protocol, "size": 1, "created": now, **told}
+        connection.execute(insert(studies).values(study))
+        connection.execute(insert(guidelines).values(study_id=1, version=1, body="", created=now))
         connection.execute(insert(items).values(row))
-        connection.execute(update(studies).values(size=1))
-    before = list(first.records("s"))
     first.close()
     monkeypatch.undo()
     upgraded = Store.open(empty_database)
-    assert list(upgraded.records("s")) == before
+    assert list(upgraded.records("s")) == [(item.body, [])]
     with upgraded.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     upgraded.close()
