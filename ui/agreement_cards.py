@@ -54,10 +54,9 @@ def list_cards(value: Value, at: int) -> Iterator[str]:
         yield _each_judge(value, at, CONFUSION)
     if pairwise and value["raters"]:
         yield _position(value)
-    if pairwise and value["judges"]:
-        yield _length(value)
-    yield from list_closer_cards(value)
     if value["judges"]:
+        if pairwise:
+            yield _length(value)
         yield _each_judge(value, at, POLICY)
         yield _curve(value)
         yield _each_judge(value, at, CORRECTED)
@@ -67,6 +66,7 @@ def list_cards(value: Value, at: int) -> Iterator[str]:
     yield _flow(value)
     if value["split"]["part"] != "all":
         yield _held_out(value)
+    yield from list_closer_cards(value)
     if value["pairs"]:
         yield _pairs(value)
 

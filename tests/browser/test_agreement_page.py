@@ -284,6 +284,8 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_nothing_scrolls_sideway
             folded.click()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate(SIDEWAYS) == []
+    mark, name = (page.locator(f"[aria-label=Judges] tbody th {one}").first.bounding_box() for one in (".sign", "bdi"))
+    assert name["x"] - mark["x"] - mark["width"] < 12  # the mark stands before the name it is of
     chart = page.locator("#agreement svg.chart:visible").first
     assert chart.bounding_box()["width"] > 300  # drawn for this width, not shrunk until nobody can read it
 
