@@ -35,7 +35,7 @@ soak: $(ENV)/.ready-dev ## The load and fault tests at full size: an hour, print
 	ACCORD_SOAK=full $(BIN)/python -m pytest tests/storage/test_load.py tests/exchange/test_judging.py -k 'load or killed'
 	ACCORD_SOAK=full $(BIN)/python -m pytest -n 2 -m one_database -k 'postgresql and not killed' --ignore tests/soak
 
-coverage: $(ENV)/.ready-dev ## How often the intervals hold the truth, by simulation: about ten minutes of processor time
+coverage: $(ENV)/.ready-dev ## How often the intervals hold the truth, by simulation: about six minutes of processor time
 	PYTHONPATH=. $(BIN)/python tests/agreement/simulation.py
 
 bench: $(ENV)/.ready-dev ## The benchmarks, as ratios in one run, also written to docs/benchmarks.md
