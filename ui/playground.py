@@ -268,17 +268,16 @@ class Playground:
         shown = [on.prompt, on.reading, top.share]
         drafted = [top.protocol, on.drafts, on.reply]
         on_choice(top.protocol, self.choose_protocol, drafted, [protocol.source, on.reply])
-        # Not `input`: a text box of gradio 6.31 keeps silent on pasted, cut and deleted text. One event for all
-        # three, so that whatever changes together is shown together, and last what came last.
+        # Not `input`: a text box of gradio 6.31 keeps silent on pasted, cut and deleted text. One event for all of
+        # them, so that whatever changes together is shown together, and last what came last.
         gr.on(
-            [protocol.source.change, item.text.change, on.reply.change],
+            [protocol.source.change, item.text.change, on.reply.change, protocol.compare.input],
             self.refresh,
             [protocol.compare, on.drafts, *inputs],
             [on.notice, on.drafts, *self._marks(on), *item.boxes, *shown],
             **TYPING,
         )
         protocol.reset.click(lambda name: self.protocols[name].source, top.protocol, protocol.source, **INSTANT)
-        protocol.compare.input(self.compare, [protocol.compare, *inputs[:4]], protocol.versions, **INSTANT)
         top.swap.click(self.swap, inputs, [on.order, top.swap, *shown], **INSTANT)
         on_choice(top.example, self.choose_example, [top.example], [on.tabs, item.text, *item.boxes])
         typed = [box.change for box in item.boxes]

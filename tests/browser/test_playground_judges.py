@@ -139,6 +139,29 @@ def test_an_edited_protocols_error_names_its_line_and_reset_takes_it_back(open_p
     assert prompt_text(page) == before
 
 
+def test_comparing_right_after_a_paste_is_not_undone_by_the_pastes_own_answer(open_playground):
+    page = open_playground()
+    open_tab(page, "Protocol")
+    held = []
+
+    def hold_first(route):
+        if not held and "referee" in (route.request.post_data or ""):
+            held.append(route)
+        else:
+            route.continue_()
+
+    source = find_protocol("wildbench-pairwise").source
+    paste(page, "Protocol file", source.replace("expert evaluator", "umpire"))
+    expect(page.get_by_label("Compare with the original")).to_be_enabled()
+    page.route("**/gradio_api/**", hold_first)
+    paste(page, "Protocol file", source.replace("expert evaluator", "referee"))
+    page.get_by_label("Compare with the original").click()
+    page.wait_for_timeout(500)
+    held[0].continue_()
+    page.wait_for_timeout(1000)
+    expect(page.locator("section[aria-label='Original prompt']")).to_contain_text("expert evaluator")
+
+
 def test_the_boxes_write_the_item(open_playground):
     page = open_playground()
     page.get_by_label("Item", exact=True).first.click()
