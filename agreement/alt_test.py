@@ -18,8 +18,9 @@ from scipy.special import stdtr
 
 from agreement.categories import BoolArray, FloatArray, IntArray, number_clusters
 from agreement.differences import adjust_p
-from agreement.intervals import Sampling, Statistic, resample, units_of
+from agreement.intervals import Sampling, Statistic, resample
 from agreement.pairs import divide
+from agreement.units import units_of
 from judge.domain import InputError
 
 Measure = Literal["match", "rmse"]

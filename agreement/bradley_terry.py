@@ -18,15 +18,14 @@ from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, Estimate, list_w
 from agreement.intervals import (
     Sampling,
     Statistic,
-    Units,
     estimate_all,
     interval_from_jackknife,
     interval_from_replicates,
     leave_each_out,
     resample,
-    units_of_rows,
 )
 from agreement.scores import Coefficient, correlate_lists
+from agreement.units import Units, units_of_rows
 
 STEPS = 60
 ELO_SCALE = 400.0 / float(np.log(10.0))
@@ -81,7 +80,8 @@ def keep_players(games: Games) -> tuple[Games, IntArray]:
     """Return the games with models numbered among those that have one, and which models those are."""
     one, two = np.asarray(games.first, dtype=np.int64), np.asarray(games.second, dtype=np.int64)
     seen = np.isfinite(np.asarray(games.result, dtype=np.float64)) & (one != two)
-    held = np.unique(np.concatenate([one[seen], two[seen]]))
+    played = [np.bincount(side[seen], minlength=games.models) for side in (one, two)]
+    held = np.flatnonzero(played[0] + played[1])
     place = np.zeros(games.models, dtype=np.int64)
     place[held] = np.arange(held.size)
     return Games(place[one], place[two], games.result, held.size), held  # what has no result counts nowhere

@@ -17,19 +17,10 @@ from numpy.typing import ArrayLike
 from agreement.categories import BoolArray, Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.comparison import pair_statistics
 from agreement.estimate import FEW_COMMON, LEAST_COMMON, Estimate, undefined
-from agreement.intervals import (
-    Sampling,
-    Statistic,
-    Units,
-    estimate_all,
-    interval_from_jackknife,
-    sum_by_cluster,
-    take_together,
-    units_of,
-    units_of_rows,
-)
+from agreement.intervals import Sampling, Statistic, estimate_all, interval_from_jackknife
 from agreement.pairs import divide
 from agreement.tables import LessOne, Places
+from agreement.units import Units, sum_by_cluster, take_together, units_of, units_of_rows
 
 MOST_RATERS = 12  # beyond this, a table for every pair of humans holds too little each
 MOST_NUMBERS = 2_000_000  # contributions of patterns to tables beyond which they are not written out
@@ -120,7 +111,8 @@ def compare_with_ceilings(
     split = 1 if pooling == "pooled" else many * (many - 1) // 2
     known, drawn = pair_statistics(categories), sampling or Sampling()
     if n * (split + (1 if pooling == "pooled" else many)) * k * k > MOST_NUMBERS:
-        made = {name: _estimate_by_influence(codes, known[name], k, cluster, drawn.level) for name in names}
+        tables = _pair_up(codes, k, pooling == "pooled")
+        made = {name: _estimate_by_influence(tables, known[name], cluster, drawn.level) for name in names}
         return {name: Ceiling(name, *three, n, many, pooling) for name, three in made.items()}
     units = _units(codes, k, pooling == "pooled", cluster)
     held = _held(units, split, pooling == "pooled")
@@ -167,19 +159,53 @@ def _three(base: Statistic, split: int, held: BoolArray) -> dict[str, Statistic]
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Tables of pairs of raters (T, K, K), and for each pair the cell of its table that each item falls in.
+
+    Cells count from 1; at 0 are items that the pair has not both rated. Where `pooled`, all pairs fill one table, and
+    where `mirrored` it has each of them both ways.
+    """
+
+    cells: list[IntArray]
+    tables: FloatArray
+    pooled: bool
+    mirrored: bool
+
+    @property
+    def common(self) -> FloatArray:
+        """Return how many items each table is of."""
+        return np.asarray(self.tables.sum(axis=(-2, -1)) / (2.0 if self.mirrored else 1.0))
+
+
+def _pair_up(codes: IntArray, k: int, pooled: bool) -> tuple[Paired, Paired]:
+    """Return the humans in pairs, and each human with the judge, who stands last."""
+    humans = codes.shape[1] - 1
+    return (
+        _count_together(codes, list(combinations(range(humans), 2)), k, (pooled, pooled)),
+        _count_together(codes, [(human, humans) for human in range(humans)], k, (pooled, False)),
+    )
+
+
+def _count_together(codes: IntArray, pairs: list[tuple[int, int]], k: int, pooling: tuple[bool, bool]) -> Paired:
+    pooled, mirrored = pooling
+    seen = codes >= 0
+    cells = [np.where(seen[:, one] & seen[:, two], codes[:, one] * k + codes[:, two] + 1, 0) for one, two in pairs]
+    counted = np.stack([np.bincount(cell, minlength=k * k + 1)[1:] for cell in cells]).reshape(-1, k, k)
+    tables: FloatArray = (counted.sum(axis=0, keepdims=True) if pooled else counted).astype(np.float64)
+    return Paired(cells, tables + tables.swapaxes(1, 2) if mirrored else tables, pooled, mirrored)
+
+
 def _estimate_by_influence(
-    codes: IntArray, base: Statistic, k: int, cluster: IntArray | None, level: float
+    tables: tuple[Paired, Paired], base: Statistic, cluster: IntArray | None, level: float
 ) -> tuple[Estimate, Estimate, Estimate]:
     """Return human-human, human-judge and gap for very many items, by the jackknife.
 
     What leaving an item out changes is added up from its tables, each of which has only K x K kinds of items.
     """
-    humans = codes.shape[1] - 1
-    pooled = humans > MOST_RATERS
-    human, change_human = _leave_each_out(codes, list(combinations(range(humans), 2)), base, k, (pooled, pooled))
-    judge, change_judge = _leave_each_out(codes, [(h, humans) for h in range(humans)], base, k, (pooled, False))
-    owner = np.arange(codes.shape[0]) if cluster is None else number_clusters(cluster)[0]
-    groups = None if cluster is None else int(owner.max()) + 1
+    (human, change_human), (judge, change_judge) = (_leave_each_out(paired, base) for paired in tables)
+    n = change_human.size
+    owner, groups = (None, None) if cluster is None else number_clusters(cluster)
     answer = []
     three = (
         (human, change_human, base.bounds),
@@ -188,37 +214,26 @@ def _estimate_by_influence(
     )
     for value, change, bounds in three:
         if not np.isfinite(value):
-            answer.append(undefined(base.why, codes.shape[0], groups))
+            answer.append(undefined(base.why, n, groups))
             continue
-        left_out: FloatArray = value + np.bincount(owner, change).astype(np.float64)
+        left_out = np.asarray(value + (change if owner is None else np.bincount(owner, change)))
         made = interval_from_jackknife(value, left_out, np.ones(left_out.size, dtype=np.int64), level)
-        answer.append(replace(made.within(bounds), n=codes.shape[0], clusters=groups))
+        answer.append(replace(made.within(bounds), n=n, clusters=groups))
     return answer[0], answer[1], answer[2]
 
 
-def _leave_each_out(
-    codes: IntArray, pairs: list[tuple[int, int]], base: Statistic, k: int, pooling: tuple[bool, bool]
-) -> tuple[float, FloatArray]:
+def _leave_each_out(paired: Paired, base: Statistic) -> tuple[float, FloatArray]:
     """Return the mean statistic over pairs of raters, and how it changes without each item."""
-    pooled, mirrored = pooling
-    cells = []
-    for first, second in pairs:
-        one, two = codes[:, first], codes[:, second]
-        cells.append(np.where((one >= 0) & (two >= 0), one * k + two + 1, 0))
-    counted = np.stack([np.bincount(cell, minlength=k * k + 1)[1:] for cell in cells]).reshape(-1, k, k)
-    tables: FloatArray = (counted.sum(axis=0, keepdims=True) if pooled else counted).astype(np.float64)
-    if mirrored:
-        tables = tables + tables.swapaxes(1, 2)
-    common = tables.sum(axis=(-2, -1)) / (2.0 if mirrored else 1.0)
-    values = np.where(common >= LEAST_COMMON, base.compute(tables), np.nan)
+    tables, k = paired.tables, paired.tables.shape[-1]
+    values = np.where(paired.common >= LEAST_COMMON, base.compute(tables), np.nan)
     steps = np.zeros((tables.shape[0], k * k + 1))  # the first place is for items that the pair has not both rated
     for at, table in enumerate(tables):
-        places, changed = _without_one(table, base, mirrored)
+        places, changed = _without_one(table, base, paired.mirrored)
         steps[at, places + 1] = np.nan_to_num(changed - values[at])
     defined = max(int(np.isfinite(values).sum()), 1)
-    change = np.zeros(codes.shape[0])
-    for at, cell in enumerate(cells):
-        change += steps[0 if pooled else at][cell]
+    change = np.zeros(paired.cells[0].size)
+    for at, cell in enumerate(paired.cells):
+        change += steps[0 if paired.pooled else at][cell]
     return float(mean_defined(values)), change / defined
 
 

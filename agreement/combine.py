@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 
 from agreement.categories import MISSING, Categories, IntArray, check_codes
 from agreement.estimate import Estimate
-from agreement.intervals import Sampling, Statistic, estimate, units_of, units_of_kinds
+from agreement.intervals import Sampling, Statistic, estimate
 from agreement.many import count_labels
 from agreement.pairs import divide
+from agreement.units import units_of_kinds
 from judge.domain import InputError
 
 Rule = Literal["strict", "drop", "mean", "first"]
@@ -106,7 +107,7 @@ def joint_agreement(
     seen = (person >= 0) & (one >= 0) & (two >= 0)
     right = (person == one) & (person == two)
     rows, kind = np.array([[0.0, 1.0], [1.0, 1.0]]), right[seen].astype(np.int64)
-    units = units_of_kinds(rows, kind) if clusters is None else units_of(rows[kind], np.asarray(clusters)[seen])
+    units = units_of_kinds(rows, kind, None if clusters is None else np.asarray(clusters)[seen])
     share = Statistic(lambda sums: divide(sums[..., 0], sums[..., 1]), bounds=(0.0, 1.0))
     return estimate(units, share, sampling or Sampling())
 

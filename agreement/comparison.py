@@ -13,9 +13,10 @@ from scipy.special import ndtri
 from agreement import pairs, scores
 from agreement.categories import Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.estimate import LEAST_COMMON, SKEWED_SHARE, Estimate, undefined
-from agreement.intervals import Sampling, Statistic, Units, estimate_all, units_of_rows, units_of_table
+from agreement.intervals import Sampling, Statistic, estimate_all
 from agreement.long_scales import units_of_clusters
 from agreement.tables import LONG, Tables, reorder
+from agreement.units import Units, units_of_rows, units_of_table
 
 ONE_CATEGORY = "both raters stay on one label, so chance agreement is certain"
 PARADOX = 0.2

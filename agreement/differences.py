@@ -12,8 +12,9 @@ from scipy.special import bdtr, ndtr
 from agreement.categories import Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.comparison import pair_statistics
 from agreement.estimate import Estimate, undefined
-from agreement.intervals import Sampling, Statistic, Units, estimate_all, units_of_rows
+from agreement.intervals import Sampling, Statistic, estimate_all
 from agreement.scores import MOST_NUMBERS, Coefficient, table_statistics
+from agreement.units import Units, units_of_rows
 
 TOO_MANY = "too many different scores for an interval here"
 MOST_TURNS = 20_000_000  # kinds of clusters times items, beyond which the sign test takes the normal law

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
-from agreement.categories import BoolArray, FloatArray, IntArray, number_clusters
+from agreement.categories import BoolArray, FloatArray, IntArray
 from agreement.estimate import (
     DEFINED_RESAMPLES,
     FEW_CLUSTERS,
@@ -28,9 +27,9 @@ from agreement.estimate import (
     list_warnings,
     undefined,
 )
-from agreement.tables import LONG, Contributions, Places
+from agreement.units import Units
 
-Method = Literal["bca", "percentile"]
+Method = Literal["bca", "percentile", "jackknife"]
 Sums = Any  # an array of sums (b, *shape), or the `Tables` of a long scale
 UNDEFINED_RESAMPLES = "it is defined in only"
 ASIDE = "the resamples lie to one side of it: too few items for what it asks of them"
@@ -73,109 +72,6 @@ class Statistic:
         """Return between what the difference of two such numbers lies."""
         span = self.bounds[1] - self.bounds[0]
         return -span, span
-
-
-@dataclass(frozen=True, slots=True)
-class Units:
-    """What is resampled: distinct contributions (U, cells) and how many units make each.
-
-    `places` is the one cell that each row fills with a 1, where that is all it does, as with a table of counts. Of a
-    long table `contributions` are kept instead of rows, and statistics are given `Tables`.
-    """
-
-    rows: FloatArray
-    counts: IntArray
-    shape: tuple[int, ...]
-    n: int
-    clusters: int | None = None
-    places: IntArray | None = None
-    contributions: Contributions | None = None
-
-    @property
-    def total(self) -> FloatArray:
-        """Return the sums over all units, in the statistic's shape."""
-        if self.contributions is not None:
-            return self.contributions.total(self.counts)
-        return np.asarray(self.counts @ self.rows).reshape(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Return how many units there are."""
-        return int(self.counts.sum())
-
-
-def units_of_table(table: ArrayLike) -> Units:
-    """Return the cells of a table of counts (K x K, K x K x K …) as units: each item falls in one cell."""
-    counts = np.asarray(table, dtype=np.int64)
-    flat = counts.reshape(-1)
-    held = np.flatnonzero(flat)
-    if counts.ndim == 2 and flat.size > LONG:
-        kept = Contributions(Places.of(held, (counts.shape[0], counts.shape[1])))
-        return Units(np.zeros((held.size, 0)), flat[held], counts.shape, int(flat.sum()), contributions=kept)
-    rows = np.zeros((held.size, flat.size))
-    rows[np.arange(held.size), held] = 1.0
-    return Units(rows, flat[held], counts.shape, int(flat.sum()), places=held)
-
-
-def units_of_rows(rows: ArrayLike, n: int, clustered: bool = False) -> Units:
-    """Return units from one contribution (*shape) per item or per cluster, equal ones taken together."""
-    array = np.asarray(rows, dtype=np.float64)
-    size = array.shape[0]
-    distinct, counts = take_together(array.reshape(size, int(np.prod(array.shape[1:]))))
-    return Units(distinct, counts, array.shape[1:], n, size if clustered else None)
-
-
-def units_of_kinds(rows: ArrayLike, kind: IntArray) -> Units:
-    """Return units where an item's contribution is that of its kind, one row a kind: kinds are counted, not sorted."""
-    array = np.asarray(rows, dtype=np.float64)
-    times = np.bincount(kind, minlength=array.shape[0])
-    held = times > 0
-    distinct, counts = take_together(array.reshape(array.shape[0], -1)[held], times[held])
-    return Units(distinct, counts, array.shape[1:], int(kind.size))
-
-
-def sum_by_cluster(rows: ArrayLike, cluster: IntArray, clusters: int) -> FloatArray:
-    """Return the sum of the items' contributions in each cluster."""
-    array = np.asarray(rows, dtype=np.float64)
-    flat = array.reshape(array.shape[0], int(np.prod(array.shape[1:])))
-    sums = np.stack([np.bincount(cluster, column, clusters).astype(np.float64) for column in flat.T], axis=1)
-    return sums.reshape(clusters, *array.shape[1:])
-
-
-def units_of(rows: ArrayLike, cluster: IntArray | None = None) -> Units:
-    """Return units from one contribution per item, summed by cluster where `cluster` numbers them."""
-    array = np.asarray(rows, dtype=np.float64)
-    if cluster is None:
-        return units_of_rows(array, array.shape[0])
-    index, many = number_clusters(cluster)
-    return units_of_rows(sum_by_cluster(array, index, many), array.shape[0], clustered=True)
-
-
-def take_together(rows: FloatArray, times: IntArray | None = None) -> tuple[FloatArray, IntArray]:
-    """Return the distinct rows and how often each occurs, where each row stands for itself or for so many.
-
-    Sorting one hash per row is many times quicker than sorting rows; a collision would be seen and is then avoided.
-    """
-    if rows.shape[0] == 0:
-        return rows, np.zeros(0, dtype=np.int64)
-    keys = mix(rows, mixing_factors(rows.shape[1])).sum(axis=1, dtype=np.uint64)
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    distinct = rows[first]
-    if not np.array_equal(distinct[inverse], rows):
-        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-    return distinct, np.bincount(inverse.reshape(-1), times).astype(np.int64)
-
-
-def mixing_factors(width: int) -> NDArray[np.uint64]:
-    """Return what the cells of a row are multiplied by in its hash."""
-    return np.random.default_rng(0).integers(1, 2**63, width, dtype=np.uint64) | np.uint64(1)
-
-
-def mix(numbers: FloatArray, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return what numbers add to the hash of their row; 0 adds nothing."""
-    bits = np.ascontiguousarray(numbers + 0.0).view(np.uint64)  # + 0.0 makes one zero of the two
-    mixed = (bits ^ (bits >> np.uint64(29))) * factors
-    return np.asarray(mixed ^ (mixed >> np.uint64(32)))
 
 
 def _draw(units: Units, sampling: Sampling) -> Iterator[Sums]:
@@ -274,7 +170,8 @@ def estimate_all(
         return {name: undefined("no item has the verdicts that this needs", 0, units.clusters) for name in statistics}
     values = {name: float(statistic.compute(units.total)) for name, statistic in statistics.items()}
     few = units.clusters is not None and units.clusters < FEW_CLUSTERS
-    sure = {name for name, one in statistics.items() if few or (one.smooth and units.counts.size > MOST_DISTINCT)}
+    many = units.counts.size > MOST_DISTINCT
+    sure = {name for name, one in statistics.items() if few or one.method == "jackknife" or (one.smooth and many)}
     large = {name for name, one in statistics.items() if one.smooth and units.size >= LARGE}
     left_out = {name: one for name, one in statistics.items() if name in sure | large or one.method == "bca"}
     jackknife = _evaluate(leave_each_out(units), left_out) if left_out else {}
@@ -312,13 +209,13 @@ def interval_from_jackknife(value: float, left_out: FloatArray, counts: IntArray
     """
     size = int(counts.sum())
     if size < 2:
-        return Estimate(value, why="an interval needs at least two clusters")
+        return Estimate(value, why="an interval needs at least two items or clusters")
     if not np.isfinite(left_out).all():
-        return Estimate(value, why="it is undefined without one of the clusters")
+        return Estimate(value, why="it is undefined without one of the items or clusters")
+    if float(np.ptp(left_out)) <= 1e-12 * max(1.0, abs(value)):
+        return Estimate(value, why="no item or cluster alone changes it, so they say nothing of the uncertainty")
     centre = float(counts @ left_out) / size
     spread = float(np.sqrt((size - 1) / size * (counts @ (left_out - centre) ** 2)))
-    if spread <= 1e-12 * max(1.0, abs(value)):
-        return Estimate(value, why="the clusters do not vary, so they say nothing of the uncertainty")
     half = float(stdtrit(size - 1, (1.0 + level) / 2.0)) * spread
     return Estimate(value, value - half, value + half, "jackknife, t")
 
@@ -367,7 +264,7 @@ def _quantiles(values: FloatArray, shares: FloatArray) -> list[float]:
 
 
 def _without_skew(jackknife: Mapping[str, FloatArray], names: Collection[str], counts: IntArray) -> set[str]:
-    """Return those statistics of many units that vary so evenly that their intervals lie even around them."""
+    """Return those statistics of many units that vary evenly, so that their intervals are even too, or not at all."""
     if not names:
         return set()
     left_out = np.stack([jackknife[name] for name in names])
@@ -375,7 +272,7 @@ def _without_skew(jackknife: Mapping[str, FloatArray], names: Collection[str], c
         gap = (left_out @ counts / counts.sum())[:, None] - left_out
         skew = gap**3 @ counts / (6.0 * (gap**2 @ counts) ** 1.5)
         noise = 1e-12 * np.maximum(1.0, np.abs(left_out).max(axis=1))
-        even = (np.ptp(left_out, axis=1) > noise) & (np.abs(skew) < NO_SKEW)
+        even = (np.ptp(left_out, axis=1) <= noise) | (np.abs(skew) < NO_SKEW)
     return {name for name, one in zip(names, even, strict=True) if one}
 
 

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from agreement.categories import FloatArray, number_clusters
 from agreement.estimate import Estimate, undefined
-from agreement.intervals import Sampling, Statistic, estimate_all, units_of
+from agreement.intervals import Sampling, Statistic, estimate_all
 from agreement.pairs import divide
+from agreement.units import units_of
 
 NO_VARIANCE = "the scores do not vary, or the variances of items and of raters cancel out"
 

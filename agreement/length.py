@@ -13,9 +13,10 @@ from scipy.special import expit
 
 from agreement.categories import BoolArray, Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.estimate import Estimate, undefined
-from agreement.intervals import Sampling, Statistic, estimate, estimate_all, units_of
+from agreement.intervals import Sampling, Statistic, estimate, estimate_all
 from agreement.logistic import fit_logistic
 from agreement.pairs import divide
+from agreement.units import units_of, units_of_kinds
 
 NO_VARIATION = "the lengths do not vary"
 
@@ -56,8 +57,11 @@ def measure_longer_preferred(
         human, known = _signs(raters[1], categories)
         seen &= known
     seen &= np.isfinite(delta) & (longer != 0)
-    rows = np.column_stack([judge * longer > 0, judge != 0, human * longer > 0, human != 0])[seen].astype(np.float64)
-    cluster = None if clusters is None else number_clusters(np.asarray(clusters)[seen])[0]
+    told = judge * longer > 0, judge != 0, human * longer > 0, human != 0
+    kind = np.zeros(int(seen.sum()), dtype=np.int64)  # one of sixteen: a bit for each of the four
+    for at, fact in enumerate(told):
+        kind += fact[seen].astype(np.int64) << at
+    rows = np.arange(16)[:, None] >> np.arange(4) & 1
     none = "no decided verdict on responses of different length"
 
     def share(at: int) -> Statistic:
@@ -66,7 +70,8 @@ def measure_longer_preferred(
     one, two = share(0), share(2)
     gap = Statistic(lambda s: one.compute(s) - two.compute(s), "percentile", none, one.gap_bounds)
     both = {"judge": one, "human": two, "gap": gap}
-    found = estimate_all(units_of(rows, cluster), both, sampling or Sampling())
+    units = units_of_kinds(rows, kind, None if clusters is None else np.asarray(clusters)[seen])
+    found = estimate_all(units, both, sampling or Sampling())
     return LongerPreferred(found["judge"], found["human"], found["gap"])
 
 

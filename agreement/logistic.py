@@ -11,7 +11,9 @@ from agreement.categories import FloatArray, IntArray, number_clusters
 from agreement.estimate import Estimate, list_warnings, undefined
 
 STEPS = 50
+CLOSE = 1e-8  # a step after which the next one, which has its square's size, would change nothing
 EXACT = "the verdicts follow the model exactly, so they say nothing of the uncertainty"
+FEW_ROWS = 8
 LARGEST = 15.0  # a logit beyond this means that the maximum lies at infinity
 
 
@@ -52,32 +54,40 @@ def fit_logistic(
     owner = np.arange(n) if cluster is None else number_clusters(cluster)[0]
     groups = int(owner.max()) + 1 if n else 0
     weight: FloatArray = np.ones(n) if times is None else times.astype(np.float64)
-    if weight.sum() <= width or groups < 2 or np.linalg.matrix_rank(design.T @ design, hermitian=True) < width:
+    columns = np.ascontiguousarray(design.T)  # column by column in memory, which each step goes along several times
+    if (
+        weight.sum() <= width
+        or groups < 2
+        or np.linalg.matrix_rank(_products(columns, columns), hermitian=True) < width
+    ):
         return LogisticFit(*none, groups, "too few items, or nothing varies")
-    beta = np.zeros(width)
+    beta, share = np.zeros(width), np.full(n, 0.5)
     for _ in range(STEPS):
-        share = expit(design @ beta)
-        information = (design * (weight * share * (1.0 - share))[:, None]).T @ design
+        information = _products(columns * (weight * share * (1.0 - share)), columns)
         if np.linalg.cond(information) > 1e12:
             break
-        step = np.linalg.solve(information, design.T @ (weight * (outcome - share)))
+        step = np.linalg.solve(information, columns @ (weight * (outcome - share)))
         beta = beta + step
-        if np.abs(step).max() < 1e-10:
-            return LogisticFit(beta, _sandwich(outcome, design, beta, (owner, weight)), groups)
-        if np.abs(design @ beta).max() > 10 * LARGEST:
+        logit = beta @ columns
+        share = expit(logit)
+        if np.abs(step).max() < CLOSE:
+            spread, residual = weight * share * (1.0 - share), weight * (outcome - share)
+            return LogisticFit(beta, _sandwich(columns, spread, residual, owner), groups)
+        if np.abs(logit).max() > 10 * LARGEST:
             break
     return LogisticFit(*none, groups, "the verdicts are separated perfectly, so no finite coefficient fits best")
 
 
-def _sandwich(
-    outcome: FloatArray, design: FloatArray, beta: FloatArray, held: tuple[IntArray, FloatArray]
-) -> FloatArray:
+def _sandwich(columns: FloatArray, spread: FloatArray, residual: FloatArray, owner: IntArray) -> FloatArray:
     """Return the cluster-robust covariance, with the usual G/(G-1) (Liang & Zeger 1986)."""
-    owner, weight = held
-    share = expit(design @ beta)
-    bread = np.linalg.inv((design * (weight * share * (1.0 - share))[:, None]).T @ design)
+    bread = np.linalg.inv(_products(columns * spread, columns))
     groups = int(owner.max()) + 1
-    scores = np.stack(
-        [np.bincount(owner, column, groups) for column in (design * (weight * (outcome - share))[:, None]).T], axis=1
-    )
-    return np.asarray(bread @ (scores.T @ scores) @ bread * groups / (groups - 1))
+    scores = np.stack([np.bincount(owner, one, groups).astype(np.float64) for one in columns * residual])
+    return np.asarray(bread @ _products(scores, scores) @ bread * groups / (groups - 1))
+
+
+def _products(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return each row's product with each; of a few long rows, one by one, which a matrix product takes longer for."""
+    if len(left) > FEW_ROWS:
+        return left @ right.T
+    return np.array([[one @ two for two in right] for one in left])

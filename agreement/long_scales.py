@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from agreement.categories import FloatArray, IntArray, number_clusters
-from agreement.intervals import Units, mix, mixing_factors, take_together
 from agreement.pairs import divide
 from agreement.tables import Cells, Contributions, Places
+from agreement.units import Units, mix, mixing_factors, take_together
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,19 +18,11 @@ from numpy.typing import ArrayLike
 
 from agreement.categories import Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.estimate import FEW_COMMON, LEAST_COMMON, Estimate, point, undefined
-from agreement.intervals import (
-    Sampling,
-    Statistic,
-    Units,
-    estimate,
-    estimate_all,
-    sum_by_cluster,
-    take_together,
-    units_of_rows,
-)
+from agreement.intervals import Sampling, Statistic, estimate, estimate_all
 from agreement.long_scales import Entries, alpha_of_cells, gather_units, pair_ratings, units_of_cells
 from agreement.pairs import cohen_kappa, count_pairs, divide, gwet_ac, gwet_bounds, gwet_chance
 from agreement.tables import LONG, Cells
+from agreement.units import Units, count_vectors, sum_by_cluster, units_of_rows
 
 Level = Literal["nominal", "ordinal", "interval"]
 FleissKind = Literal["item", "pair"]
@@ -40,7 +32,6 @@ FLEISS: Mapping[str, FleissKind] = MappingProxyType({"fleiss_kappa": "item", "fl
 ONE_CATEGORY = "every rating is the same label, so chance agreement is certain"
 NO_PAIRS = "no item has two ratings"
 GREY_OVERLAP = 10
-MOST_KEYS = 1_000_000  # kinds of rows for which counters are held
 
 
 def count_labels(codes: ArrayLike, k: int) -> IntArray:
@@ -67,24 +58,9 @@ def units_of_counts(
         index, many = number_clusters(cluster[kept])
         return units_of_rows(sum_by_cluster(contribute(array), index, many), n, clustered=True)
     # Distinct count vectors first: there are few of them, whatever the number of items.
-    distinct, times = _count_vectors(numbers)
+    distinct, times = count_vectors(numbers)
     rows = contribute(distinct)
     return Units(rows.reshape(rows.shape[0], int(np.prod(rows.shape[1:]))), times, rows.shape[1:], n)
-
-
-def _count_vectors(counts: IntArray) -> tuple[FloatArray, IntArray]:
-    """Return the distinct rows of small whole numbers, and how often each occurs."""
-    low, high = (int(counts.min()), int(counts.max())) if counts.size else (0, 0)
-    base = high - low + 1
-    if base ** counts.shape[1] > MOST_KEYS:
-        return take_together(counts.astype(np.float64))
-    key = np.zeros(counts.shape[0], dtype=np.int64)  # a row is one number in this base, and is counted, not sorted
-    for column in counts.T:
-        key = key * base + (column - low)
-    times = np.bincount(key)
-    held = np.flatnonzero(times)
-    places = base ** np.arange(counts.shape[1] - 1, -1, -1)
-    return take_together((held[:, None] // places % base + low).astype(np.float64), times[held])
 
 
 def coincidences(counts: ArrayLike) -> FloatArray:

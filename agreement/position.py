@@ -18,15 +18,9 @@ from agreement.categories import Categories, FloatArray, IntArray, check_codes
 from agreement.comparison import settle_shares, units_of_pairs
 from agreement.differences import exact_sign_p, sign_test
 from agreement.estimate import LEAST_COMMON, Estimate, undefined
-from agreement.intervals import (
-    Sampling,
-    Statistic,
-    Units,
-    estimate_all,
-    units_of,
-    units_of_kinds,
-)
+from agreement.intervals import Sampling, Statistic, estimate_all
 from agreement.tables import Tables, see
+from agreement.units import Units, units_of_kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +140,7 @@ def _units_by_position(categories: Categories, kind: IntArray, clusters: IntArra
     value, ahead = np.repeat(categories.array, 2), np.tile([False, True], len(categories))
     won = np.where(ahead, value, -value)
     rows = np.column_stack([won > 0, won != 0, ahead, ahead * value, ~ahead, ~ahead * value]).astype(np.float64)
-    return units_of_kinds(rows, kind) if clusters is None else units_of(rows[kind], clusters)
+    return units_of_kinds(rows, kind, clusters)
 
 
 def measure_first_position(

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from agreement.categories import FloatArray, number_clusters
 from agreement.estimate import Estimate, undefined
-from agreement.intervals import Sampling, Statistic, estimate, units_of_rows
+from agreement.intervals import Sampling, Statistic, estimate
 from agreement.pairs import divide
+from agreement.units import units_of_rows
 from judge.domain import InputError
 
 

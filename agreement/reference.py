@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from agreement.categories import FloatArray
 from agreement.estimate import Estimate
-from agreement.intervals import Sampling, Statistic, Units, estimate_all
+from agreement.intervals import Sampling, Statistic, estimate_all
 from agreement.pairs import divide
 from agreement.tables import Tables, see
+from agreement.units import Units
 
 Score = Literal["precision", "recall", "f1"]
 

@@ -25,13 +25,11 @@ from agreement.intervals import (
     interval_from_jackknife,
     interval_from_replicates,
     resample,
-    units_of,
-    units_of_rows,
-    units_of_table,
 )
 from agreement.long_scales import Entries, units_of_cells, units_of_clusters
 from agreement.pairs import count_pairs_by_cluster, divide, weighted_agreement
 from agreement.tables import LONG, Tables, see
+from agreement.units import units_of, units_of_rows, units_of_table
 from judge.domain import InputError
 
 Coefficient = Literal["pearson", "spearman", "kendall"]

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 
 from agreement.categories import Categories, FloatArray, check_codes
 from agreement.comparison import Comparison, compare_table, compare_units
-from agreement.intervals import Sampling, Units
+from agreement.intervals import Sampling
 from agreement.long_scales import Entries, pair_ratings, units_of_votes
 from agreement.many import count_labels, units_of_counts
 from agreement.tables import LONG
+from agreement.units import Units
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from agreement.categories import BoolArray, Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.estimate import Estimate, undefined
-from agreement.intervals import Sampling, Statistic, Units, estimate, units_of, units_of_kinds
+from agreement.intervals import Sampling, Statistic, estimate
 from agreement.pairs import divide
+from agreement.units import Units, units_of, units_of_kinds
 
 GROUP_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
@@ -97,10 +98,8 @@ def average_groups(
     All groups are resampled together, by item or cluster.
     """
     seen = np.isfinite(values)
-    means = tuple(
-        estimate_mean(np.where(member[:, at], values, np.nan), sampling, clusters) for at in range(member.shape[1])
-    )
-    inside = member[seen]
+    known, inside, owner = values[seen], member[seen], None if clusters is None else np.asarray(clusters)[seen]
+    means = tuple(estimate_mean(known[here], sampling, None if owner is None else owner[here]) for here in inside.T)
     held = np.flatnonzero(inside.any(axis=0))
     if not held.size:
         return Averaged(means, undefined("no group has a readable verdict"))
@@ -109,7 +108,7 @@ def average_groups(
         found = divide(sums[..., held, 0], sums[..., held, 1])
         return np.asarray(found @ weights[held] / weights[held].sum())
 
-    units = _units_of_groups(values[seen], inside, None if clusters is None else np.asarray(clusters)[seen])
+    units = _units_of_groups(known, inside, owner)
     made = estimate(units, Statistic(average), sampling)
     return Averaged(means, replace(made, n=int(inside.any(axis=1).sum())))
 

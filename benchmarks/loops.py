@@ -13,7 +13,8 @@ from sklearn.metrics import cohen_kappa_score
 from agreement import many, pairs
 from agreement.categories import Categories
 from agreement.comparison import compare
-from agreement.intervals import Sampling, Statistic, estimate, units_of_table
+from agreement.intervals import Sampling, Statistic, estimate
+from agreement.units import units_of_table
 
 SCALE = Categories((1.0, 2.0, 3.0, 4.0, 5.0))
 

@@ -88,6 +88,7 @@ def agree_on(source: Source, options: Options, split: dict[str, Any] = WHOLE) ->
     """Return the whole JSON for verdicts from anywhere; `split` is what is known of the held-out part."""
     panel = make_panel(source, options)
     cluster = panel.cluster
+    raters = [describe_rater(panel, place) for place in range(len(panel.ratings.raters))]
     value: dict[str, Any] = {
         "study": source.study,
         "sentence": "",
@@ -106,13 +107,13 @@ def agree_on(source: Source, options: Options, split: dict[str, Any] = WHOLE) ->
         "split": split,
         "flow": count_flow(panel),
         "consensus": panel.consensus[1],
-        "raters": [describe_rater(panel, place) for place in range(len(panel.ratings.raters))],
+        "raters": raters,
         "pairs": list_pairs(panel),
         "groups": {
             "humans": describe_group(panel, panel.humans) | {"pooled_pairs": pool_votes(panel)},
             "all": describe_group(panel, panel.humans + panel.judges),
         },
-        "judges": [describe_judge(panel, judge) for judge in panel.judges],
+        "judges": [describe_judge(panel, judge, raters[judge]["position"]) for judge in panel.judges],
         "comparisons": compare_two_judges(panel),
         **describe_models(panel),
         "warnings": [],

@@ -10,9 +10,10 @@ import numpy as np
 from agreement.categories import IntArray
 from agreement.combine import take_majority_of
 from agreement.estimate import Estimate, undefined
-from agreement.intervals import Statistic, estimate_all, units_of, units_of_kinds
+from agreement.intervals import Statistic, estimate_all
 from agreement.pairs import divide
 from agreement.position import FirstPosition, measure_first_position, measure_swaps
+from agreement.units import units_of_kinds
 from agreement.wildbench import apply_length_rule
 from exchange.findings import estimates
 from exchange.panel import Panel
@@ -127,12 +128,14 @@ def _both_times(panel: Panel, place: int) -> tuple[IntArray, IntArray]:
     if panel.ratings.raters[place].kind == "human":
         return panel.first_labels(place), panel.first_labels(place, repeat=True)
     ratings, rows = panel.ratings, panel.rows[place]
+    first, again = np.full((2, panel.size), -1, dtype=np.int64)
     asked = ratings.item[rows] * 2 + np.maximum(ratings.order[rows], 0)
+    if np.bincount(asked, minlength=1).max() < 2:
+        return first, again
     order = np.argsort(asked, kind="stable")
     later = np.flatnonzero(np.diff(asked[order], prepend=-1) == 0)
     starts = np.flatnonzero(np.diff(asked[order], prepend=-1) != 0)
     second = later[np.isin(later - 1, starts)]
-    first, again = np.full((2, panel.size), -1, dtype=np.int64)
     # Of the two orders one is enough here: the first in which the item was asked twice.
     chosen = second[::-1]
     items = ratings.item[rows[order[chosen]]]
@@ -144,6 +147,8 @@ def count_later_labels(panel: Panel, place: int) -> int:
     """Return how often a judge was asked the same several times, and only a later answer has a label."""
     ratings, rows = panel.ratings, panel.rows[place]
     asked = ratings.item[rows] * 2 + np.maximum(ratings.order[rows], 0)
+    if np.bincount(asked, minlength=1).max() < 2:
+        return 0
     first = np.unique(asked, return_index=True)[1]
     silent = asked[first][ratings.code[rows[first]] < 0]
     return int(np.isin(silent, asked[ratings.code[rows] >= 0]).sum())
@@ -190,6 +195,6 @@ def _halves(panel: Panel, kind: IntArray, items: IntArray) -> dict[str, Estimate
 
     early, late = share(0), share(2)
     change = Statistic(lambda sums: late.compute(sums) - early.compute(sums), "percentile", bounds=late.gap_bounds)
-    units = units_of_kinds(rows, kind) if panel.cluster is None else units_of(rows[kind], panel.cluster[items])
+    units = units_of_kinds(rows, kind, None if panel.cluster is None else panel.cluster[items])
     named = {"early": early, "late": late, "difference": change}
     return estimate_all(units, named, panel.sampling)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from agreement.alt_test import LEAST_ITEMS, Measure, hold_duels, rate_domains, weigh_duels
 from agreement.categories import Categories, FloatArray, IntArray
@@ -23,7 +22,7 @@ from agreement.pairs import bound_agreement
 from agreement.position import measure_swaps
 from agreement.prediction_powered import PredictionPowered, Sample, correct_mean, correct_share
 from agreement.votes import pool_with_judge
-from exchange.annotators import count_later_labels, describe_position
+from exchange.annotators import count_later_labels
 from exchange.findings import PEOPLE, compare_codes, describe_table, describe_votes, estimates, none_of
 from exchange.panel import BLANK_COUNTS, Panel
 from exchange.policies import list_policies
@@ -39,8 +38,8 @@ FEW_IN_DOMAIN = f"no person has {LEAST_ITEMS} items of it in common with the jud
 NO_PAIR = "the protocol shows one response at a time"
 
 
-def describe_judge(panel: Panel, judge: int) -> dict[str, Any]:
-    """Return everything that is said of one judge."""
+def describe_judge(panel: Panel, judge: int, position: dict[str, Any] | None) -> dict[str, Any]:
+    """Return everything that is said of one judge; `position` is what is said of it as of every rater."""
     name = panel.ratings.raters[judge].name
     codes, consensus = panel.codes[:, judge], panel.consensus[0]
     against = (
@@ -54,7 +53,6 @@ def describe_judge(panel: Panel, judge: int) -> dict[str, Any]:
     headline = ceilings[headline_statistic(panel)]
     swap = describe_swaps(panel, judge)
     length = describe_length(panel, judge)
-    position = describe_position(panel, judge) if panel.kind == "pairwise" else None
     if panel.kind == "direct":
         scored = compare_judge_scores(panel, judge)
         against = against | scored if panel.humans else scored | against
@@ -224,8 +222,8 @@ def describe_alt_test(panel: Panel, judge: int) -> dict[str, Any]:
     duels = hold_duels((sides[0], sides[1]), measure, panel.cluster)
     found = weigh_duels(duels, panel.options.epsilon, drawn=panel.sampling)
     names = [panel.ratings.raters[place].name for place in panel.humans]
-    domains = _domains(panel)
-    rates = {} if domains is None else rate_domains(duels, domains, panel.options.epsilon, panel.sampling)
+    domains, domain = _domains(panel)
+    rates = rate_domains(duels, domain, panel.options.epsilon, panel.sampling) if domains else {}
     annotators = [
         {
             "name": names[one.index],
@@ -247,20 +245,22 @@ def describe_alt_test(panel: Panel, judge: int) -> dict[str, Any]:
         "curve": [{"epsilon": at, "winning_rate": rate} for at, rate in found.curve],
         "measure": measure,
         "domains": [
-            {"domain": name, "winning_rate": rate, "why": FEW_IN_DOMAIN if rate is None else None}
-            for name, rate in rates.items()
+            {"domain": domains[at], "winning_rate": rate, "why": FEW_IN_DOMAIN if rate is None else None}
+            for at, rate in rates.items()
         ],
         "warnings": list(found.warnings),
         "why": found.why,
     }
 
 
-def _domains(panel: Panel) -> NDArray[np.str_] | None:
-    """Return each item's domain, its first tag, where there are several and not too many of them."""
+def _domains(panel: Panel) -> tuple[list[str], IntArray]:
+    """Return the domains, which are items' first tags, and each item's place in them; none if one or too many."""
     tags = panel.ratings.facts.tags
     first = np.array([*(own[0] if own else UNTAGGED for own in tags.names), UNTAGGED])
-    used = np.unique(first[np.flatnonzero(np.bincount(tags.codes + 1)) - 1])
-    return first[tags.codes] if 2 <= used.size <= MOST_DOMAINS else None
+    names, place = np.unique(first, return_inverse=True)
+    of_item = place[tags.codes]
+    used = np.count_nonzero(np.bincount(of_item, minlength=1))
+    return (names.tolist(), of_item) if 2 <= used <= MOST_DOMAINS else ([], of_item)
 
 
 def describe_corrected(panel: Panel, judge: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -145,7 +145,7 @@ class Part:
     names: list[str]
     sides: tuple[IntArray, IntArray]
 
-    @property
+    @cached_property
     def played(self) -> BoolArray:
         """Return the items in which it stands on exactly one side."""
         first, second = self.sides

@@ -88,7 +88,8 @@ def choose_ratings(connection: Connection, study: StudyRow, columns: Columns, fi
         people = {number: rater for number, rater in people.items() if number in present}
     withdrawn = given.status == len(STATUSES)
     aside = withdrawn | given.revealed
-    counted = given.take(~(aside | given.superseded))
+    left_out = aside | given.superseded
+    counted = given.take(~left_out) if left_out.any() else given
     set_aside = _count_aside(withdrawn[aside])
     found = order_repeats(
         _as_ratings(counted, people, columns.facts, set_aside),

@@ -202,4 +202,4 @@ def rows(trials: int, resamples: int) -> Iterator[tuple[str, str, float]]:
         trials,
         resamples,
     )
-    yield "Pearson's r between five models, 60 prompts", "BCa over clusters", found["r"]
+    yield "Pearson's r between five models, 60 prompts", "jackknife, t", found["r"]

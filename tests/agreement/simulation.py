@@ -14,9 +14,10 @@ from agreement.categories import Categories
 from agreement.ceiling import compare_with_ceiling, score_ceiling
 from agreement.differences import compare_judges
 from agreement.estimate import Estimate
-from agreement.intervals import Sampling, Statistic, estimate, units_of_rows, units_of_table
+from agreement.intervals import Sampling, Statistic, estimate
 from agreement.position import measure_swaps
 from agreement.prediction_powered import Sample, correct_mean
+from agreement.units import units_of_rows, units_of_table
 
 SCALE = Categories((1.0, 2.0, 3.0, 4.0, 5.0))
 PREFERENCE = Categories((-1.0, -0.5, 0.0, 0.5, 1.0), 2)

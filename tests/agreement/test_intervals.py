@@ -11,7 +11,8 @@ from simulation import cover_alpha, cover_clustered_exact, cover_corrected, cove
 
 from agreement import intervals, many, pairs
 from agreement.categories import Categories
-from agreement.intervals import Sampling, Statistic, Units
+from agreement.intervals import Sampling, Statistic
+from agreement.units import Units, sum_by_cluster, take_together, units_of_rows, units_of_table
 
 KAPPA = Statistic(partial(pairs.cohen_kappa, weights=np.eye(3)))
 
@@ -24,7 +25,7 @@ def some_codes(n, seed=0):
 
 def test_the_table_bootstrap_has_the_law_of_the_item_bootstrap():
     first, second = some_codes(200)
-    units = intervals.units_of_table(pairs.count_pairs(first, second, 3))
+    units = units_of_table(pairs.count_pairs(first, second, 3))
     ours = intervals.resample(units, {"k": KAPPA}, Sampling(3000, 1))["k"]
     rng = np.random.default_rng(2)
     drawn = (rng.integers(0, 200, 200) for _ in range(3000))
@@ -56,7 +57,7 @@ def test_drawing_singly_and_by_kind_have_one_law():
 
 def test_bca_is_scipys():
     first, second = some_codes(80)
-    units = intervals.units_of_table(pairs.count_pairs(first, second, 3))
+    units = units_of_table(pairs.count_pairs(first, second, 3))
     ours = intervals.estimate(units, KAPPA, Sampling(20_000, 1))
 
     def kappa(one, two):
@@ -71,7 +72,7 @@ def test_bca_is_scipys():
 
 def test_the_jackknife_over_cells_is_the_jackknife_over_items():
     first, second = some_codes(60)
-    units = intervals.units_of_table(pairs.count_pairs(first, second, 3))
+    units = units_of_table(pairs.count_pairs(first, second, 3))
     cells = np.concatenate([KAPPA.compute(block) for block in intervals.leave_each_out(units)])
     keep = ~np.eye(60, dtype=bool)
     items = [float(pairs.cohen_kappa(pairs.count_pairs(first[k], second[k], 3), np.eye(3))) for k in keep]
@@ -82,19 +83,19 @@ def test_few_clusters_take_the_jackknife():
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.normal(size=12), np.ones(12)])
     mean = Statistic(lambda s: pairs.divide(s[..., 0], s[..., 1]))
-    made = intervals.estimate(intervals.units_of_rows(rows, 60, clustered=True), mean, Sampling())
+    made = intervals.estimate(units_of_rows(rows, 60, clustered=True), mean, Sampling())
     low, high = stats.t.interval(0.95, 11, rows[:, 0].mean(), stats.sem(rows[:, 0]))
     assert (made.low, made.high) == pytest.approx((low, high))
     assert made.method == "jackknife, t"
     assert any("clusters" in warning for warning in made.warnings)
-    one = intervals.estimate(intervals.units_of_rows(rows[:1], 5, clustered=True), mean, Sampling())
-    assert (one.low, one.why) == (None, "an interval needs at least two clusters")
+    one = intervals.estimate(units_of_rows(rows[:1], 5, clustered=True), mean, Sampling())
+    assert (one.low, one.why) == (None, "an interval needs at least two items or clusters")
 
 
 def test_very_many_distinct_units_take_the_jackknife_too(monkeypatch):
     rng = np.random.default_rng(4)
     tables = rng.multinomial(6, np.full(9, 1 / 9) + 0.05 * (np.eye(3).reshape(-1) - 1 / 3), size=1500).reshape(-1, 3, 3)
-    units = intervals.units_of_rows(tables, 9000, clustered=True)
+    units = units_of_rows(tables, 9000, clustered=True)
     drawn = intervals.estimate(units, KAPPA, Sampling())
     monkeypatch.setattr(intervals, "MOST_DISTINCT", 10)
     direct = intervals.estimate(units, KAPPA, Sampling())
@@ -106,7 +107,7 @@ def test_very_many_distinct_units_take_the_jackknife_too(monkeypatch):
 def test_at_thousands_of_items_the_jackknife_gives_what_very_many_resamples_do(weighting):
     table = np.array([[9000, 2200, 800], [1500, 11000, 2500], [600, 2400, 20_000]])
     kappa = partial(pairs.cohen_kappa, weights=Categories((-1.0, 0.0, 1.0)).weights(weighting))
-    units = intervals.units_of_table(table)
+    units = units_of_table(table)
     made = intervals.estimate(units, Statistic(kappa), Sampling())
     drawn = intervals.estimate(units, Statistic(kappa, smooth=False), Sampling(200_000, 3))
     assert (made.method, drawn.method) == ("jackknife, t", "bca")
@@ -116,14 +117,14 @@ def test_at_thousands_of_items_the_jackknife_gives_what_very_many_resamples_do(w
 
 def test_rare_disagreements_are_resampled_however_many_items_there_are():
     table = np.array([[14_000, 4, 0], [3, 5_000, 1], [0, 2, 1_000]])
-    made = intervals.estimate(intervals.units_of_table(table), KAPPA, Sampling())
+    made = intervals.estimate(units_of_table(table), KAPPA, Sampling())
     assert made.method == "bca"
     assert made.value - made.low > 1.2 * (made.high - made.value)  # a few more would cost more than a few less bring
 
 
 def test_undefined_resamples():
     sometimes = Statistic(lambda s: np.where(s[..., 0] > s[..., 1], 1.0 * s[..., 0], np.nan))
-    units = intervals.units_of_table(np.array([11, 9]))
+    units = units_of_table(np.array([11, 9]))
     made = intervals.estimate(units, sometimes, Sampling(500))
     assert made.value == 11
     assert made.low is None
@@ -145,17 +146,17 @@ def test_rows_taken_together():
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 3, (500, 4)).astype(float)
     rows[::7] *= -0.0
-    distinct, counts = intervals.take_together(rows)
+    distinct, counts = take_together(rows)
     wanted, times = np.unique(rows, axis=0, return_counts=True)
     order = np.lexsort(distinct.T[::-1])
     assert (distinct[order] == wanted).all()
     assert (counts[order] == times).all()
-    assert intervals.take_together(np.zeros((0, 3)))[1].size == 0
+    assert take_together(np.zeros((0, 3)))[1].size == 0
 
 
 def test_cluster_sums():
     rows = np.arange(12.0).reshape(6, 2)
-    assert intervals.sum_by_cluster(rows, np.array([0, 1, 0, 1, 2, 2]), 3).tolist() == [[4, 6], [8, 10], [18, 20]]
+    assert sum_by_cluster(rows, np.array([0, 1, 0, 1, 2, 2]), 3).tolist() == [[4, 6], [8, 10], [18, 20]]
 
 
 @pytest.mark.parametrize("weighting", ["nominal", "quadratic"])

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from agreement import many, votes
 from agreement.categories import Categories
 from agreement.comparison import compare, compare_units, units_of_pairs
-from agreement.intervals import Sampling, Units, _acceleration, units_of_rows
+from agreement.intervals import Sampling, _acceleration
 from agreement.pairs import count_pairs, count_pairs_by_cluster
 from agreement.scores import compare_scores, correlate_lists, rank_correlation
+from agreement.units import Units, units_of_rows
 
 LABELS = 24
 

@@ -102,8 +102,8 @@ def test_between_systems(quick):
         wanted = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[name](*means)
         assert made.value == pytest.approx(wanted.statistic)
         assert made.clusters == 50
-        # Few systems make a skewed correlation; their ranks jump, and only resamples tell how far.
-        assert made.method == ("bca" if name == "pearson" else "percentile")
+        # Ranks jump, and only resamples tell how far; resampled means are noisier, and Pearson's r of them is lower.
+        assert made.method == ("jackknife, t" if name == "pearson" else "percentile")
     assert correlate_systems((one, two), system % 2, "pearson", quick).value is None
 
 

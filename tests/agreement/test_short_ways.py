@@ -7,15 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agreement import many
+from agreement import units as resampled
 from agreement.alt_test import hold_duels, rate_domains, run_alt_test
 from agreement.bradley_terry import Games
 from agreement.bradley_terry_terms import fit_terms
 from agreement.categories import Categories, number_clusters
-from agreement.intervals import Sampling, Statistic, _quantiles, estimate, take_together, units_of, units_of_kinds
+from agreement.intervals import Sampling, Statistic, _quantiles, estimate
 from agreement.logistic import fit_logistic
-from agreement.many import _count_vectors, count_labels
+from agreement.many import count_labels
 from agreement.pairs import divide
+from agreement.units import count_vectors, take_together, units_of, units_of_kinds
 from agreement.wildbench import average_groups
 
 SHARE = Statistic(lambda sums: divide(sums[..., 0], sums[..., 1]))
@@ -34,21 +35,22 @@ def test_quantiles_are_numpys_to_the_last_digit(values: list[float], shares: lis
     assert _quantiles(np.array(values), np.array(shares)) == np.quantile(values, shares).tolist()
 
 
-def test_kinds_give_the_units_that_their_rows_give() -> None:
+@pytest.mark.parametrize("clusters", [None, np.random.default_rng(5).integers(0, 200, 500)])
+def test_kinds_give_the_units_that_their_rows_give(clusters) -> None:
     rng = np.random.default_rng(0)
     rows, kind = rng.integers(0, 2, (8, 2)).astype(float), rng.integers(0, 8, 500)
-    short, long = units_of_kinds(rows, kind), units_of(rows[kind])
+    short, long = units_of_kinds(rows, kind, clusters), units_of(rows[kind], clusters)
     assert np.array_equal(short.rows, long.rows)
     assert np.array_equal(short.counts, long.counts)
-    assert (short.n, short.shape) == (long.n, long.shape)
+    assert (short.n, short.shape, short.clusters) == (long.n, long.shape, long.clusters)
 
 
 @pytest.mark.parametrize("least", [0, 2])
 @pytest.mark.parametrize("most", [0, 10**6])
 def test_vectors_of_counts_are_the_same_whether_counted_or_sorted(most: int, least: int, monkeypatch) -> None:
-    monkeypatch.setattr(many, "MOST_KEYS", most)
+    monkeypatch.setattr(resampled, "MOST_KEYS", most)
     counts = least + count_labels(np.random.default_rng(1).integers(-1, 4, (300, 5)), 4)
-    found, wanted = _count_vectors(counts), take_together(counts.astype(float))
+    found, wanted = count_vectors(counts), take_together(counts.astype(float))
     assert np.array_equal(found[0], wanted[0])
     assert np.array_equal(found[1], wanted[1])
 
