@@ -14,6 +14,9 @@ STEPS = 50
 CLOSE = 1e-8  # a step after which the next one, which has its square's size, would change nothing
 EXACT = "the verdicts follow the model exactly, so they say nothing of the uncertainty"
 FEW_ROWS = 8
+SINGULAR = 1e12  # condition of a matrix beyond which a solution means nothing
+MANY = 5_000  # clusters
+MOST_NUMBERS = 2_000_000
 LARGEST = 15.0  # a logit beyond this means that the maximum lies at infinity
 
 
@@ -64,7 +67,7 @@ def fit_logistic(
     beta, share = np.zeros(width), np.full(n, 0.5)
     for _ in range(STEPS):
         information = _products(columns * (weight * share * (1.0 - share)), columns)
-        if np.linalg.cond(information) > 1e12:
+        if np.linalg.cond(information) > SINGULAR:
             break
         step = np.linalg.solve(information, columns @ (weight * (outcome - share)))
         beta = beta + step
@@ -72,18 +75,30 @@ def fit_logistic(
         share = expit(logit)
         if np.abs(step).max() < CLOSE:
             spread, residual = weight * share * (1.0 - share), weight * (outcome - share)
-            return LogisticFit(beta, _sandwich(columns, spread, residual, owner), groups)
+            return LogisticFit(beta, _spread_of(columns, spread, residual, owner), groups)
         if np.abs(logit).max() > 10 * LARGEST:
             break
     return LogisticFit(*none, groups, "the verdicts are separated perfectly, so no finite coefficient fits best")
 
 
-def _sandwich(columns: FloatArray, spread: FloatArray, residual: FloatArray, owner: IntArray) -> FloatArray:
-    """Return the cluster-robust covariance, with the usual G/(G-1) (Liang & Zeger 1986)."""
-    bread = np.linalg.inv(_products(columns * spread, columns))
-    groups = int(owner.max()) + 1
-    scores = np.stack([np.bincount(owner, one, groups).astype(np.float64) for one in columns * residual])
-    return np.asarray(bread @ _products(scores, scores) @ bread * groups / (groups - 1))
+def _spread_of(columns: FloatArray, spread: FloatArray, residual: FloatArray, owner: IntArray) -> FloatArray:
+    """Return the cluster-robust covariance, from what the fit would be without each cluster, to first order (CR3).
+
+    It is that of a jackknife and holds for few clusters, and where most verdicts follow from one column. Of very many
+    clusters each changes so little that the plain one is the same: the sum of squared scores, with the usual G/(G-1)
+    (CR1; Liang & Zeger 1986). So it is where without some cluster there is no fit.
+    """
+    groups, width = int(owner.max()) + 1, len(columns)
+    information = _products(columns * spread, columns)
+    scores = np.stack([np.bincount(owner, one, groups).astype(np.float64) for one in columns * residual], axis=1)
+    if groups < MANY and groups * width**2 < MOST_NUMBERS:
+        own = np.stack([np.bincount(owner, one * two * spread, groups) for one in columns for two in columns], axis=1)
+        rest = information - own.reshape(groups, width, width)
+        if np.linalg.cond(rest).max() < SINGULAR:
+            without = np.linalg.solve(rest, scores[..., None])[..., 0]
+            return np.asarray(without.T @ without * (groups - 1) / groups)
+    change: FloatArray = np.linalg.solve(information, scores.T).astype(np.float64)
+    return np.asarray(_products(change, change) * groups / (groups - 1))
 
 
 def _products(left: FloatArray, right: FloatArray) -> FloatArray:

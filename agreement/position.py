@@ -80,7 +80,7 @@ def swap_statistics(categories: Categories) -> dict[str, Statistic]:
         ),
         "order_effect": Statistic(partial(_order_effect, values=categories.array), bounds=_most_effect(categories)),
         "fairness": Statistic(
-            partial(_fairness, first=first, second=second), "percentile", "no verdict moved", (-1.0, 1.0)
+            partial(_fairness, first=first, second=second), why="no verdict moved", bounds=(-1.0, 1.0)
         ),
         "turned_to_tie": Statistic(lambda tables: 1.0 - pairs.exact(tables), bounds=share),
     }

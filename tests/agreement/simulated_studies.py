@@ -172,13 +172,13 @@ def rows(trials: int, resamples: int) -> Iterator[tuple[str, str, float]]:
     """Yield every interval with how it is made and its coverage."""
     found = cover(two_orders, describe_orders, trials, resamples)
     yield "swap consistency", "BCa", found["consistency"]
-    yield "fairness of what moved", "percentile", found["fairness"]
+    yield "fairness of what moved", "BCa", found["fairness"]
     yield "first-position rate, both orders", "BCa over items", found["first"]
     found = cover(lengths, describe_lengths, trials, resamples)
     yield "longer preferred", "BCa", found["longer"]
     yield "longer preferred, judge minus people", "percentile, joint", found["difference"]
-    yield "preference for length at equal human verdict", "robust, t", found["slope"]
-    yield "length-controlled win rate", "robust, t", found["controlled"]
+    yield "preference for length at equal human verdict", "cluster-robust, t", found["slope"]
+    yield "length-controlled win rate", "cluster-robust, t", found["controlled"]
     for a_prompt, method in ((5, "BCa over clusters"), (25, "jackknife, t")):
         found = cover(partial(rewards, a_prompt=a_prompt), describe_rewards, trials, resamples)
         yield f"WB-Reward, {300 // a_prompt} prompts of {a_prompt}", method, found["reward"]

@@ -135,19 +135,38 @@ def test_longer_preferred(three_way, quick):
     assert length.length_controlled_win_rate(np.ones(6), same).value is None
 
 
-def test_logistic_is_statsmodels():
+def some_outcomes(n):
     rng = np.random.default_rng(0)
-    design = np.column_stack([np.ones(300), rng.normal(size=(300, 2))])
-    outcome = (rng.random(300) < 1 / (1 + np.exp(-design @ [0.2, 1.0, -0.5]))).astype(float)
-    cluster = np.arange(300) // 5
+    design = np.column_stack([np.ones(n), rng.normal(size=(n, 2))])
+    return (rng.random(n) < 1 / (1 + np.exp(-design @ [0.2, 1.0, -0.5]))).astype(float), design
+
+
+def test_logistic_is_statsmodels():
+    outcome, design = some_outcomes(12_000)
+    cluster = np.arange(12_000) // 2
     theirs = Logit(outcome, design).fit(
         disp=0, cov_type="cluster", cov_kwds={"groups": cluster, "use_correction": False}, tol=1e-12
     )
     ours = fit_logistic(outcome, design, cluster)
-    assert ours.coefficients == pytest.approx(theirs.params, abs=1e-7)
-    assert ours.covariance == pytest.approx(theirs.cov_params() * 60 / 59, abs=1e-7)
+    assert ours.coefficients == pytest.approx(theirs.params, abs=1e-9)
+    assert ours.covariance == pytest.approx(theirs.cov_params() * 6000 / 5999, abs=1e-9)
     assert fit_logistic((design[:, 1] > 0).astype(float), design).why
     assert fit_logistic(outcome[:2], design[:2]).why
+
+
+def test_the_errors_of_a_logistic_fit_with_few_clusters_are_those_of_leaving_each_out():
+    outcome, design = some_outcomes(300)
+    cluster = np.arange(300) // 5
+    ours = fit_logistic(outcome, design, cluster)
+    without = [Logit(outcome[cluster != one], design[cluster != one]).fit(disp=0).params for one in range(60)]
+    spread = (np.array(without) - ours.coefficients).T @ (np.array(without) - ours.coefficients) * 59 / 60
+    assert np.diag(ours.covariance) == pytest.approx(np.diag(spread), rel=0.05)
+    # A column that one cluster alone has: without it there is no fit, and the plain errors are told.
+    alone = np.column_stack([design, cluster == 7])
+    plain = Logit(outcome, alone).fit(
+        disp=0, cov_type="cluster", cov_kwds={"groups": cluster, "use_correction": False}, tol=1e-12
+    )
+    assert fit_logistic(outcome, alone, cluster).covariance == pytest.approx(plain.cov_params() * 60 / 59, abs=1e-7)
 
 
 def test_length_preference_is_found(three_way):
