@@ -35,8 +35,10 @@ soak: $(ENV)/.ready-dev ## The load and fault tests at full size: an hour, print
 	ACCORD_SOAK=full $(BIN)/python -m pytest tests/storage/test_load.py tests/exchange/test_judging.py -k 'load or killed'
 	ACCORD_SOAK=full $(BIN)/python -m pytest -n 2 -m one_database -k 'postgresql and not killed' --ignore tests/soak
 
-coverage: $(ENV)/.ready-dev ## How often the intervals hold the truth, by simulation: about six minutes of processor time
+coverage: export OPENBLAS_NUM_THREADS = 1
+coverage: $(ENV)/.ready-dev ## How often the intervals hold the truth, by simulation: about twelve minutes of processor time
 	PYTHONPATH=. $(BIN)/python tests/agreement/simulation.py
+	PYTHONPATH=. $(BIN)/python tests/exchange/whole_coverage.py
 
 bench: $(ENV)/.ready-dev ## The benchmarks, as ratios in one run, also written to docs/benchmarks.md
 	$(BIN)/python -m benchmarks

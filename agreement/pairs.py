@@ -7,11 +7,8 @@ disagreements: De is then exactly 0 when both raters stay on one category, with 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import chdtrc
 
 from agreement.categories import FloatArray, IntArray, check_codes
 from agreement.tables import Tables, see
@@ -189,74 +186,6 @@ def top_share(table: ArrayLike) -> float:
     """Return the largest share that one category has with either rater; NaN for an empty table."""
     _, row, column = _shares(table)
     return float(max(row.max(), column.max()))
-
-
-def standardised_residuals(table: ArrayLike) -> FloatArray:
-    """Return (O - E)/sqrt(E (1 - row share)(1 - column share)), NaN where a margin is empty or full."""
-    counts = np.asarray(table, dtype=np.float64)
-    _, row, column = _shares(counts)
-    expected = row[:, None] * column[None, :] * counts.sum()
-    spread = expected * (1.0 - row)[:, None] * (1.0 - column)[None, :]
-    return divide(counts - expected, np.sqrt(spread))
-
-
-@dataclass(frozen=True, slots=True)
-class ChiSquared:
-    """A chi-squared test; `p` is None with a reason where it cannot be made."""
-
-    statistic: float | None
-    freedom: int
-    p: float | None
-    why: str | None = None
-
-
-def bowker(table: ArrayLike) -> ChiSquared:
-    """Return Bowker's test of symmetry, over the pairs of cells that hold anything."""
-    counts = np.asarray(table, dtype=np.float64)
-    upper = np.triu_indices(counts.shape[0], 1)
-    above, below = counts[upper], counts.T[upper]
-    held = above + below > 0
-    if not held.any():
-        return ChiSquared(None, 0, None, "no two labels were ever exchanged")
-    statistic = float((((above - below) ** 2)[held] / (above + below)[held]).sum())
-    freedom = int(held.sum())
-    return ChiSquared(statistic, freedom, float(chdtrc(freedom, statistic)))
-
-
-def stuart_maxwell(table: ArrayLike) -> ChiSquared:
-    """Return the Stuart-Maxwell test that both raters use the labels equally often."""
-    counts = np.asarray(table, dtype=np.float64)
-    row, column = counts.sum(axis=1), counts.sum(axis=0)
-    # A category on which the raters never differ carries no information and makes the matrix singular.
-    moved = (row + column - 2.0 * np.diag(counts)) > 0
-    if not moved.any():
-        return ChiSquared(None, 0, None, "no two labels were ever exchanged")
-    counts, difference = counts[np.ix_(moved, moved)], (row - column)[moved]
-    spread = -(counts + counts.T)
-    np.fill_diagonal(spread, 0.0)
-    np.fill_diagonal(spread, -spread.sum(axis=1))
-    # One equation is the sum of the others within each connected group of labels, hence rank and pseudo-inverse.
-    freedom = int(np.linalg.matrix_rank(spread))
-    statistic = float(difference @ np.linalg.pinv(spread, hermitian=True) @ difference)
-    return ChiSquared(statistic, freedom, float(chdtrc(freedom, statistic)))
-
-
-@dataclass(frozen=True, slots=True)
-class Confusion:
-    """A table as it is shown: counts, shares given the first rater's label, residuals, and two tests of balance."""
-
-    counts: IntArray
-    row_shares: FloatArray
-    residuals: FloatArray
-    symmetry: ChiSquared
-    homogeneity: ChiSquared
-
-
-def describe_confusion(table: ArrayLike) -> Confusion:
-    """Return everything that is shown of a table; a label that the first rater never gave has NaN shares."""
-    counts = np.asarray(table, dtype=np.int64)
-    shares = divide(counts.astype(np.float64), counts.sum(axis=1, keepdims=True).astype(np.float64))
-    return Confusion(counts, shares, standardised_residuals(counts), bowker(counts), stuart_maxwell(counts))
 
 
 def bound_agreement(table: ArrayLike, left_out: int) -> tuple[float, float] | None:

@@ -23,6 +23,7 @@ UNPAIRED = "half the difference between the means of all verdicts in order AB an
 OF_BOTH = (
     ", of items that have both: the others are nearly all in one of them, where position cannot be told from quality"
 )
+NO_SIDES = "scores have no sides"
 NOT_INDEPENDENT = "several verdicts are of one item or cluster, so they are not independent: read the interval"
 LEAST_SHARE_OF_AN_ORDER = 0.25  # both orders at least so often, for sides to count as drawn at random
 
@@ -121,6 +122,8 @@ def describe_repeats(panel: Panel, place: int) -> dict[str, Any]:
     why = "no item was given twice in the same study"
     kept = ("consistency", "consistency_three_way", "kappa")
     named = {name: found.estimates[name] if found.n else undefined(why) for name in kept}
+    if panel.kind == "direct" and found.n:
+        named["consistency_three_way"] = undefined(NO_SIDES, found.n)
     return {"n": found.n, **estimates(named)}
 
 

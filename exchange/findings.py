@@ -10,13 +10,15 @@ import numpy as np
 
 from agreement.categories import FloatArray, IntArray
 from agreement.comparison import ONE_CATEGORY, Comparison, compare, units_of_pairs
+from agreement.confusion import ChiSquared, describe_confusion
 from agreement.estimate import Estimate, undefined
-from agreement.pairs import ChiSquared, describe_confusion, kappa_standard_error
+from agreement.pairs import kappa_standard_error
 from agreement.reference import score_against_reference
 from agreement.votes import Votes
 from exchange.panel import Panel
 
 PEOPLE = "humans"
+TIED = "items are tied together in clusters, which this formula does not know of: read the interval"
 PAIR_KEYS = (
     "exact",
     "kappa",
@@ -59,16 +61,16 @@ def describe_votes(found: Votes, names: tuple[str, str], labels: tuple[str, ...]
 def describe_table(panel: Panel, reference: IntArray, codes: IntArray) -> dict[str, Any]:
     """Return what is shown of a confusion matrix beside its counts; the rows' rater is the reference."""
     units = units_of_pairs(reference, codes, len(panel.categories), panel.cluster)
-    table = np.rint(units.total).astype(np.int64)
-    found = describe_confusion(table)
-    spread = number(kappa_standard_error(table, panel.categories.weights("nominal")))
+    found = describe_confusion(units)
+    alone = panel.cluster is None
+    spread = number(kappa_standard_error(found.counts, panel.categories.weights("nominal"))) if alone else None
     return {
         "row_shares": numbers(found.row_shares),
         "residuals": numbers(found.residuals),
         "symmetry": chi_squared(found.symmetry),
         "homogeneity": chi_squared(found.homogeneity),
         "kappa_standard_error": spread,
-        "kappa_standard_error_why": ONE_CATEGORY if spread is None else None,
+        "kappa_standard_error_why": (ONE_CATEGORY if alone else TIED) if spread is None else None,
         **estimates(score_against_reference(units, panel.sampling)),
     }
 

@@ -16,10 +16,12 @@ from statsmodels.stats.inter_rater import cohens_kappa
 
 from agreement import pairs, scores
 from agreement.categories import Categories
-from agreement.comparison import compare, compare_table, pair_statistics, wilson
+from agreement.comparison import compare, compare_table, pair_statistics, units_of_pairs, wilson
+from agreement.confusion import CLUSTERS_ALIKE, bowker, describe_confusion, standardised_residuals, stuart_maxwell
 from agreement.differences import adjust_p, compare_judges, exact_sign_p, sign_test
 from agreement.estimate import Estimate
 from agreement.intervals import Sampling
+from agreement.units import units_of_table
 from judge.domain import InputError, Point, Scale
 
 
@@ -66,11 +68,31 @@ def test_standard_error_and_tests_are_statsmodels(case):
         close(pairs.kappa_standard_error(table, scale.weights(weighting)), theirs.std_kappa)
     square = SquareTable(table, shift_zeros=False)
     symmetry, homogeneity = square.symmetry(), square.homogeneity()
-    close(pairs.bowker(table).statistic, symmetry.statistic)
-    close(pairs.bowker(table).p, symmetry.pvalue)
-    close(pairs.stuart_maxwell(table).statistic, homogeneity.statistic)
-    close(pairs.stuart_maxwell(table).p, homogeneity.pvalue)
-    close(pairs.standardised_residuals(table), square.standardized_resids)
+    close(bowker(units_of_table(table)).statistic, symmetry.statistic)
+    close(bowker(units_of_table(table)).p, symmetry.pvalue)
+    close(stuart_maxwell(units_of_table(table)).statistic, homogeneity.statistic)
+    close(stuart_maxwell(units_of_table(table)).p, homogeneity.pvalue)
+    close(standardised_residuals(table), square.standardized_resids)
+
+
+@pytest.mark.parametrize("test", [bowker, stuart_maxwell])
+def test_copies_of_items_in_clusters_say_no_more_about_symmetry_than_once(test):
+    rng = np.random.default_rng(3)
+    first = rng.integers(0, 3, 200)
+    second = np.where(rng.random(200) < 0.6, first, rng.integers(0, 3, 200))
+    once = test(units_of_pairs(first, second, 3, np.arange(200)))
+    copied = test(units_of_pairs(np.tile(first, 4), np.tile(second, 4), 3, np.tile(np.arange(200), 4)))
+    assert (copied.statistic, copied.p) == (pytest.approx(once.statistic), pytest.approx(once.p))
+    alone = test(units_of_pairs(first, second, 3, None))
+    assert once.statistic == pytest.approx(alone.statistic)
+    assert once.p == pytest.approx(alone.p, abs=0.02)  # of F with 200 clusters, and of chi-squared
+
+
+def test_symmetry_is_not_told_from_clusters_that_are_few_or_alike():
+    few = bowker(units_of_pairs([0, 1, 0, 0], [1, 2, 2, 0], 3, [0, 1, 2, 2]))
+    assert (few.p, few.freedom) == (None, 3)
+    assert bowker(units_of_pairs([0, 1], [1, 0], 2, [0, 0])).why == CLUSTERS_ALIKE
+    assert stuart_maxwell(units_of_pairs([0, 0, 1], [1, 1, 1], 2, [0, 1, 2])).p is not None
 
 
 @given(verdicts())
@@ -324,12 +346,12 @@ def test_the_same_seed_gives_the_same_estimate(three_way):
 
 
 def test_a_table_as_it_is_shown():
-    found = pairs.describe_confusion([[3, 1, 0], [0, 0, 0], [1, 0, 5]])
+    found = describe_confusion(units_of_table([[3, 1, 0], [0, 0, 0], [1, 0, 5]]))
     assert found.row_shares[0].tolist() == [0.75, 0.25, 0.0]
     assert np.isnan(found.row_shares[1]).all()
     assert np.isnan(found.residuals[1]).all()
     assert found.symmetry.freedom == 2
-    perfect = pairs.describe_confusion(np.eye(3, dtype=int))
+    perfect = describe_confusion(units_of_table(np.eye(3, dtype=int)))
     assert perfect.symmetry.p is None
     assert perfect.homogeneity.why
 

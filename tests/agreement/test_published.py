@@ -10,6 +10,7 @@ from agreement.bradley_terry import Games, fit_models
 from agreement.categories import Categories
 from agreement.combine import combine_orders, joint_agreement, take_majority
 from agreement.comparison import compare, compare_table
+from agreement.confusion import bowker, stuart_maxwell
 from agreement.dawid_skene import find_consensus
 from agreement.intervals import Sampling
 from agreement.length import log_ratio, measure_length_preference, measure_longer_preferred
@@ -17,6 +18,7 @@ from agreement.many import alpha, count_labels, fleiss_kappa, gwet_many
 from agreement.planning import items_for_kappa
 from agreement.position import measure_swaps
 from agreement.scores import compare_scores
+from agreement.units import units_of_table
 
 HUMANS = ("annotator1", "annotator2", "annotator3")
 TABLES = (
@@ -158,7 +160,7 @@ def test_standard_errors_of_the_sas_manual(table, nominal, linear):
 
 def test_unaided_vision_of_stuart_1955():
     table = [[1520, 266, 124, 66], [234, 1512, 432, 78], [117, 362, 1772, 205], [36, 82, 179, 492]]
-    margins, symmetry = pairs.stuart_maxwell(table), pairs.bowker(table)
+    margins, symmetry = stuart_maxwell(units_of_table(table)), bowker(units_of_table(table))
     assert (round(margins.statistic, 2), margins.freedom) == (11.96, 3)
     assert (round(symmetry.statistic, 2), symmetry.freedom) == (19.11, 6)
     assert round(float(pairs.cohen_kappa(table, np.eye(4))), 3) == 0.595

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 from small_studies import check_estimates, human, judged, put
+from whole_studies import scores
 
-from exchange.agreeing import agree
+from exchange.agreeing import Source, agree, agree_on
+from exchange.annotators import NO_SIDES
 from exchange.panel import Options
 from exchange.report import write_report
+from judge.protocol import find_protocol
 from storage.store import Store
 
 pytestmark = pytest.mark.one_database
@@ -145,3 +148,10 @@ def test_what_the_noise_of_people_allows_stands_beside_the_correlation(value) ->
     assert 0 < told["reliability"] < 1
     assert told["relative"] == pytest.approx(against["pearson"]["value"] / told["reliability"] ** 0.5)
     assert told["why"] is None
+
+
+def test_scores_given_twice_are_compared_as_scores_and_have_no_sides():
+    study = Source("s", find_protocol("prometheus-direct").version, scores(np.random.default_rng(0), 60), lambda _: [])
+    again = agree_on(study, Options(resamples=50))["raters"][0]["self_consistency"]
+    assert again["consistency"]["low"] < again["consistency"]["value"] < again["consistency"]["high"]
+    assert (again["consistency_three_way"]["value"], again["consistency_three_way"]["why"]) == (None, NO_SIDES)
