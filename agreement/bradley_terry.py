@@ -254,7 +254,7 @@ def _leave_out(units: Units, pseudo_game: float) -> FloatArray:
 
 
 def _describe(value: float, replicates: FloatArray, units: Units, sampling: Sampling) -> Estimate:
-    return _counted(interval_from_replicates(value, replicates, None, sampling.level), units)
+    return _counted(interval_from_replicates(value, replicates, None, sampling.level, units.clusters), units)
 
 
 def _describe_few(value: float, left_out: FloatArray, units: Units, sampling: Sampling) -> Estimate:

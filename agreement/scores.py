@@ -252,7 +252,7 @@ def _resample_ranks(
         warnings = (*warnings, f"{affordable} resamples only: ranks of so many different scores are slow")
     answer: dict[str, Estimate] = {}
     for name, value in values.items():
-        made = interval_from_replicates(value, replicates[name], None, sampling.level)
+        made = interval_from_replicates(value, replicates[name], None, sampling.level, groups)
         answer[name] = replace(made, n=n, clusters=groups, warnings=warnings + made.warnings)
     return answer
 

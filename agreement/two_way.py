@@ -63,8 +63,8 @@ def alpha_two_way(
         drawn = rng.multinomial(raters, np.full(raters, 1 / raters)).astype(np.float64)
         times = rng.multinomial(groups, np.full(groups, 1 / groups)).astype(np.float64)
         tables[index] = _coincidences(said, drawn, times[owner])
-    made = interval_from_replicates(value, krippendorff(tables, level, values), None, chosen.level)
     told = None if clusters is None else groups
+    made = interval_from_replicates(value, krippendorff(tables, level, values), None, chosen.level, told)
     method = f"percentile over {'items' if told is None else 'clusters'} and raters" if made.method else ""
     warnings = list_warnings(items, told) + made.warnings
     return replace(made, n=items, clusters=told, method=method, warnings=warnings)

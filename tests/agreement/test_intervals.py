@@ -79,6 +79,21 @@ def test_the_jackknife_over_cells_is_the_jackknife_over_items():
     assert np.sort(np.repeat(cells, units.counts)) == pytest.approx(np.sort(items))
 
 
+def test_clusters_have_the_tails_of_t_so_that_nothing_jumps_where_the_jackknife_ends():
+    rng = np.random.default_rng(4)
+    shares = rng.beta(3, 2, 20)
+    statistic = Statistic(lambda sums: pairs.divide(sums[..., 0], sums[..., 1]), "percentile")
+
+    def width(clusters):
+        rows = np.column_stack([shares, np.ones(20)])[:clusters]
+        made = intervals.estimate(units_of_rows(rows, 5 * clusters, clustered=True), statistic, Sampling(20_000))
+        return made.method, made.high - made.low
+
+    assert [width(clusters)[0] for clusters in (19, 20)] == ["jackknife, t", "percentile"]
+    resampled = np.std(shares, ddof=1) * 2 * stats.t.ppf(0.975, 19) / np.sqrt(20)
+    assert width(20)[1] == pytest.approx(resampled, rel=0.02)
+
+
 def test_few_clusters_take_the_jackknife():
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.normal(size=12), np.ones(12)])

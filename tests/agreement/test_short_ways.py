@@ -109,7 +109,10 @@ def test_groups_of_items_have_the_average_that_their_own_rows_give() -> None:
     weights, every = np.ones(3), np.arange(200)
     alone, clustered = (average_groups(values, member, weights, Sampling(200), by) for by in (None, every))
     assert alone.average.value == pytest.approx(clustered.average.value, rel=1e-12)
-    assert (alone.average.low, alone.average.high) == pytest.approx((clustered.average.low, clustered.average.high))
+    # Clusters have the wider tails of t, which at this number is hardly wider.
+    assert clustered.average.low <= alone.average.low < alone.average.high <= clustered.average.high
+    assert clustered.average.low == pytest.approx(alone.average.low, abs=0.01)
+    assert clustered.average.high == pytest.approx(alone.average.high, abs=0.01)
 
 
 def test_labels_are_counted_for_no_rater_and_no_item() -> None:
