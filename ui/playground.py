@@ -122,10 +122,12 @@ class Playground:
             return gr.update(visible=False)
         return gr.update(value=show_versions(before, after), visible=True)
 
-    def swap(self, name: str, source: str, text: str, order: Order, reply: str) -> tuple[Order, str, str, str, str]:
-        """Exchange the sides."""
+    def swap(self, compare: bool, *now: Any) -> list[Any]:
+        """Exchange the sides, in both versions where there are two."""
+        name, source, text, order, reply = now
         turned: Order = "BA" if order == "AB" else "AB"
-        return turned, SWAP[turned], *self.show(name, source, text, turned, reply)
+        versions = self.compare(compare, name, source, text, turned)
+        return [turned, SWAP[turned], versions, *self.show(name, source, text, turned, reply)]
 
     def choose_example(self, example: str) -> list[Any]:
         """Put another item into the editor; the last two entries open it, empty or as it was left."""
@@ -278,7 +280,8 @@ class Playground:
             **TYPING,
         )
         protocol.reset.click(lambda name: self.protocols[name].source, top.protocol, protocol.source, **INSTANT)
-        top.swap.click(self.swap, inputs, [on.order, top.swap, *shown], **INSTANT)
+        swapped = [on.order, top.swap, protocol.versions, *shown]
+        top.swap.click(self.swap, [protocol.compare, *inputs], swapped, **INSTANT)
         on_choice(top.example, self.choose_example, [top.example], [on.tabs, item.text, *item.boxes])
         typed = [box.change for box in item.boxes]
         gr.on(typed, self.write_boxes, [item.text, *item.boxes], item.text, js=ONLY_TYPED, **TYPING)

@@ -9,12 +9,14 @@ from dataclasses import replace
 import pytest
 from openai_server import OpenAIServer, completion, hanging
 from playwright.sync_api import expect
-from test_playground_page import HOSTILE, edit_json, open_tab, paste, prompt_text
+from test_playground_page import HOSTILE, edit_json, expected, open_tab, paste, prompt_text
 
 from exchange.endpoints import Endpoints, Preset
-from judge.domain import Item, Study, Turn
+from judge.domain import ORDERS, Item, Study, Turn
 from judge.protocol import find_protocol
 from storage.imports import prepare
+from ui.examples import list_examples
+from ui.item_form import parse_item
 
 pytestmark = pytest.mark.browser
 
@@ -160,6 +162,20 @@ def test_comparing_right_after_a_paste_is_not_undone_by_the_pastes_own_answer(op
     held[0].continue_()
     page.wait_for_timeout(1000)
     expect(page.locator("section[aria-label='Original prompt']")).to_contain_text("expert evaluator")
+
+
+def test_exchanging_the_sides_exchanges_them_in_both_versions(open_playground):
+    page = open_playground()
+    open_tab(page, "Protocol")
+    source = find_protocol("wildbench-pairwise").source
+    paste(page, "Protocol file", source.replace("expert evaluator", "umpire"))
+    page.get_by_label("Compare with the original").click()
+    original, item = page.locator("section[aria-label='Original prompt'] pre"), list_examples()["clamp"].text
+    both = (expected("wildbench-pairwise", parse_item(item), order).user for order in ORDERS)
+    first, second = (text.partition("expert evaluator")[2] for text in both)  # which is marked
+    expect(original).to_contain_text(first)
+    page.get_by_role("button", name="Swap sides (A first)").click()
+    expect(original).to_contain_text(second)
 
 
 def test_the_boxes_write_the_item(open_playground):

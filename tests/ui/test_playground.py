@@ -165,12 +165,16 @@ def test_versions_stand_beside_each_other(page):
 
 
 def test_swapping_twice_changes_nothing(page):
-    order, label, prompt, reading, told = page.swap(*now(WILDBENCH, item_text(), reply='{"choice": "A++"}'))
+    order, label, versions, prompt, reading, told = page.swap(
+        False, *now(WILDBENCH, item_text(), reply='{"choice": "A++"}')
+    )
     assert (order, label) == ("BA", "Swap sides (B first)")
     assert "candidate_A = response_b" in prompt
     assert "side-b strong" in reading
-    back = page.swap(*now(WILDBENCH, item_text(), order, '{"choice": "A++"}'))
-    assert back == ("AB", "Swap sides (A first)", *page.show(*now(WILDBENCH, item_text(), reply='{"choice": "A++"}')))
+    assert versions["visible"] is False
+    back = page.swap(False, *now(WILDBENCH, item_text(), order, '{"choice": "A++"}'))
+    shown = page.show(*now(WILDBENCH, item_text(), reply='{"choice": "A++"}'))
+    assert back == ["AB", "Swap sides (A first)", versions, *shown]
     assert parse_shown(told, PROTOCOLS).order == "BA"
 
 
