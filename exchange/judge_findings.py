@@ -13,7 +13,6 @@ from agreement.combine import joint_agreement
 from agreement.comparison import compare
 from agreement.estimate import Estimate, undefined
 from agreement.length import (
-    log_ratio,
     measure_length_preference,
     measure_longer_preferred,
     partial_spearman,
@@ -175,7 +174,7 @@ def describe_length(panel: Panel, judge: int) -> dict[str, Any]:
     codes, consensus = panel.codes[:, judge], panel.consensus[0]
     if panel.kind == "direct":
         return _describe_score_length(panel, judge)
-    delta = log_ratio(*panel.lengths)
+    delta = panel.length_ratio
     raters = codes, consensus if panel.humans else None
     found = measure_longer_preferred(raters, delta, panel.categories, panel.sampling, panel.cluster)
     if found.judge.value is None and panel.humans:  # nobody labelled what the judge saw: then the judge alone
@@ -268,7 +267,8 @@ def describe_corrected(panel: Panel, judge: int) -> dict[str, Any]:
     what = "mean score" if panel.kind == "direct" else "win rate of response A"
     worth = outcomes(panel)
     bounds = float(worth.min()), float(worth.max())
-    value = {**correct(panel, people_and_judge(panel, judge), panel.cluster, bounds), "of": what}
+    sample = Sample(*people_and_judge(panel, judge), panel.chance, panel.cluster)
+    value = {**correct(panel, sample, bounds), "of": what}
     if len(panel.categories) == 2:
         value["rogan_gladen"] = _rogan_gladen(panel, judge)
     return value
@@ -281,11 +281,9 @@ def _rogan_gladen(panel: Panel, judge: int) -> dict[str, Any]:
     return correct_share(panel.consensus[0], panel.codes[:, judge], panel.cluster).as_dict()
 
 
-def correct(
-    panel: Panel, both: tuple[FloatArray, FloatArray], cluster: IntArray | None, bounds: tuple[float, float]
-) -> dict[str, Any]:
+def correct(panel: Panel, sample: Sample, bounds: tuple[float, float]) -> dict[str, Any]:
     """Return people's mean of a value on every item, sharpened by the judge's, under the study's way of choosing."""
-    return corrected_json(correct_mean(Sample(*both, panel.chance, cluster), panel.selection).within(bounds))
+    return corrected_json(correct_mean(sample, panel.selection).within(bounds))
 
 
 def corrected_json(found: PredictionPowered) -> dict[str, Any]:

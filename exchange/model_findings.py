@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from agreement.combine import Levels, collapse_codes
 from agreement.davidson import fit_davidson
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling
-from agreement.length import length_controlled_win_rate, log_ratio
+from agreement.length import length_controlled_win_rate
+from agreement.prediction_powered import Sample
 from agreement.scores import RANKED
 from agreement.wildbench import (
     GROUP_WEIGHTS,
@@ -66,9 +67,9 @@ def describe_models(panel: Panel) -> dict[str, Any]:
     main = next(iter(voices))
     models = []
     for place, name in enumerate(names):
-        part = Part(place, names, sides)
+        part = _part(panel, place, sides)
         by = {
-            source: _describe(panel, part, voice, rankings[source]) | _corrected(panel, part, voices, source)
+            source: _describe(panel, part, voice, names, rankings[source]) | _corrected(panel, part, voices, source)
             for source, voice in voices.items()
         }
         models.append({"name": name, "source": main, **by[main], "by": by})
@@ -139,36 +140,36 @@ def _judge(panel: Panel, judge: int) -> Voice:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One model's part in a study: its place among the models, and which models wrote A and B of each item."""
+    """One model's part in a study: the items it took part in, whether it wrote A there, the other model and the prompt.
+
+    A study of many models has few items of each, so everything about a model is told from those alone.
+    """
 
     place: int
-    names: list[str]
-    sides: tuple[IntArray, IntArray]
-
-    @cached_property
-    def played(self) -> BoolArray:
-        """Return the items in which it stands on exactly one side."""
-        first, second = self.sides
-        return np.asarray((first == self.place) != (second == self.place))
-
-    @property
-    def opponent(self) -> IntArray:
-        """Return the other model of each item it took part in, -1 elsewhere."""
-        first, second = self.sides
-        return np.where(self.played, np.where(first == self.place, second, first), -1)
+    items: IntArray
+    first: BoolArray
+    opponent: IntArray
+    prompts: IntArray | None
 
     def own(self, panel: Panel, values: FloatArray) -> FloatArray:
-        """Return values of response A as the model's own; NaN where it took no part or nothing was said."""
-        first = self.sides[0] == self.place
-        if panel.kind == "direct":
-            return np.where(first, values, np.nan)
-        return np.where(self.played, np.where(first, values, -values), np.nan)
+        """Return values of response A as the model's own on its items; NaN where nothing was said."""
+        here = values[self.items]
+        return here if panel.kind == "direct" else np.where(self.first, here, -here)
 
 
-def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | str) -> dict[str, Any]:
+def _part(panel: Panel, place: int, sides: tuple[IntArray, IntArray]) -> Part:
+    """Return the items in which a model stands on exactly one side; of single responses, those it wrote."""
+    wrote, other = (side == place for side in sides)
+    items = np.flatnonzero(wrote if panel.kind == "direct" else wrote != other)
+    first, (one, two) = wrote[items], (side[items] for side in sides)
+    prompts = None if panel.prompts is None else panel.prompts[items]
+    return Part(place, items, first, np.where(first, two, one), prompts)
+
+
+def _describe(panel: Panel, part: Part, voice: Voice, names: list[str], ranking: BradleyTerry | str) -> dict[str, Any]:
     values = part.own(panel, voice.rewards(panel.options.length_k))
-    mean = estimate_mean(values, panel.sampling, panel.prompts).within(panel.reach)
-    tasks = _by_task(panel, values)
+    mean = estimate_mean(values, panel.sampling, part.prompts).within(panel.reach)
+    tasks = _by_task(panel, part, values)
     if panel.kind == "direct":
         none = undefined(NO_PAIR).as_dict()
         named = dict.fromkeys(("wb_reward", "win_rate", "bradley_terry"), none)
@@ -176,45 +177,44 @@ def _describe(panel: Panel, part: Part, voice: Voice, ranking: BradleyTerry | st
             "n": mean.n,
             **named,
             "mean_score": mean.as_dict(),
-            "wb_score": _wb_score(panel, values),
+            "wb_score": _wb_score(panel, part, values),
             "tasks": tasks,
         }
     wins = (1.0 + part.own(panel, voice.results)) / 2.0
-    every = float(np.nansum(values)) / int(part.played.sum()) if mean.n else None
-    delta = log_ratio(*panel.lengths)
-    delta = np.where(part.sides[0] == part.place, delta, -delta)
+    every = float(np.nansum(values)) / part.items.size if mean.n else None
+    delta = part.own(panel, panel.length_ratio)
     return {
         "n": mean.n,
         "wb_reward": {**mean.as_dict(), "over_all_items": every, **_without_empty(panel, part, values)},
-        "win_rate": estimate_mean(wins, panel.sampling, panel.prompts).within(SHARE).as_dict(),
-        "length_controlled_win_rate": length_controlled_win_rate(wins, delta, panel.prompts).as_dict(),
+        "win_rate": estimate_mean(wins, panel.sampling, part.prompts).within(SHARE).as_dict(),
+        "length_controlled_win_rate": length_controlled_win_rate(wins, delta, part.prompts).as_dict(),
         "bradley_terry": _strength(ranking, part.place),
         "tasks": tasks,
         "length_curve": _length_curve(panel, part, voice),
-        "baselines": _baselines(panel, part, values),
+        "baselines": _baselines(panel, part, values, names),
     }
 
 
-def _wb_score(panel: Panel, values: FloatArray) -> dict[str, Any]:
+def _wb_score(panel: Panel, part: Part, values: FloatArray) -> dict[str, Any]:
     ends = panel.full.array.min(), panel.full.array.max()
     made = (
-        wb_score(values, panel.sampling, panel.prompts)
+        wb_score(values, panel.sampling, part.prompts)
         if ends == (1, 10)
         else undefined("WB-Score is of scores from 1 to 10")
     )
     return made.as_dict()
 
 
-def _by_task(panel: Panel, values: FloatArray) -> dict[str, Any]:
+def _by_task(panel: Panel, part: Part, values: FloatArray) -> dict[str, Any]:
     """Return WildBench's task groups and their weighted macro average; an item counts once in each of its groups."""
     tags = panel.ratings.facts.tags
     known = find_tasks(tags.names)
     if not known.any():
         why = "no item has one of WildBench's task tags"
         return {"groups": {}, "macro": undefined(why).as_dict(), "left_out": int(np.isfinite(values).sum())}
-    member = np.vstack([known, np.zeros_like(known[:1])])[tags.codes]
+    member = np.vstack([known, np.zeros_like(known[:1])])[tags.codes[part.items]]
     weights = np.array(list(GROUP_WEIGHTS.values()))
-    found = average_groups(values, member, weights, panel.sampling, panel.prompts)
+    found = average_groups(values, member, weights, panel.sampling, part.prompts)
     outside = np.isfinite(values) & ~member.any(axis=1)
 
     def told(made: Estimate) -> dict[str, Any]:
@@ -234,28 +234,28 @@ def _length_curve(panel: Panel, part: Part, voice: Voice) -> list[dict[str, Any]
     curve = []
     for limit in LENGTH_RULES:
         values = part.own(panel, voice.rewards(limit))
-        made = estimate_mean(values, panel.sampling, panel.prompts).within(panel.reach).as_dict()
+        made = estimate_mean(values, panel.sampling, part.prompts).within(panel.reach).as_dict()
         curve.append({"length_k": limit if np.isfinite(limit) else None, **made})
     return curve
 
 
-def _baselines(panel: Panel, part: Part, values: FloatArray) -> dict[str, Any]:
+def _baselines(panel: Panel, part: Part, values: FloatArray, names: list[str]) -> dict[str, Any]:
     """Return WB-Reward against each model it met, and their mean, which WildBench calls mix."""
     met = part.opponent
     if np.count_nonzero(np.bincount(met[met >= 0])) > MOST_BASELINES:
         why = f"more than {MOST_BASELINES} models were met"
         return {"against": {}, "mix": undefined(why).as_dict()}
-    against, mix = average_baselines(values, met, panel.sampling, panel.prompts)
-    bounded = {part.names[at]: made.within(panel.reach).as_dict() for at, made in against.items()}
+    against, mix = average_baselines(values, met, panel.sampling, part.prompts)
+    bounded = {names[at]: made.within(panel.reach).as_dict() for at, made in against.items()}
     return {"against": bounded, "mix": mix.within(panel.reach).as_dict()}
 
 
 def _without_empty(panel: Panel, part: Part, values: FloatArray) -> dict[str, Any]:
     """Return how many of its items have an empty response, and the reward without those; nothing where none has."""
-    empty = part.played & ((panel.lengths[0] == 0) | (panel.lengths[1] == 0))
+    empty = (panel.lengths[0][part.items] == 0) | (panel.lengths[1][part.items] == 0)
     if not empty.any():
         return {"empty_responses": 0}
-    rest = estimate_mean(np.where(empty, np.nan, values), panel.sampling, panel.prompts).within(panel.reach)
+    rest = estimate_mean(np.where(empty, np.nan, values), panel.sampling, part.prompts).within(panel.reach)
     return {"empty_responses": int(empty.sum()), "without_empty": rest.as_dict()}
 
 
@@ -311,12 +311,13 @@ def _corrected(panel: Panel, part: Part, voices: dict[str, Voice], source: str) 
         return {}
     both = voices["humans"], voices[source]
     people, model = (part.own(panel, voice.rewards(panel.options.length_k)) for voice in both)
-    worth = correct(panel, (people, model), panel.prompts, panel.reach)
+    chance = None if panel.chance is None else panel.chance[part.items]
+    worth = correct(panel, Sample(people, model, chance, part.prompts), panel.reach)
     if panel.kind == "direct":
         return {"corrected_win_rate": worth}
     wins = [(1.0 + part.own(panel, voice.results)) / 2.0 for voice in both]
     return {
-        "corrected_win_rate": correct(panel, (wins[0], wins[1]), panel.prompts, SHARE),
+        "corrected_win_rate": correct(panel, Sample(wins[0], wins[1], chance, part.prompts), SHARE),
         "corrected_wb_reward": worth,
     }
 

@@ -9,7 +9,6 @@ import numpy as np
 from agreement.bradley_terry import Games
 from agreement.bradley_terry_terms import fit_terms
 from agreement.categories import IntArray
-from agreement.length import log_ratio
 from exchange.panel import Panel
 
 FIRST = np.array([1.0, -1.0, 0.0])  # by order: AB, BA, and not known, which stands at -1
@@ -33,5 +32,5 @@ def describe_terms(
     item, order = played // 3, played % 3 - 1
     games = Games(sides[0][item], sides[1][item], won[played] / times[played], models)
     cluster = item if panel.prompts is None else panel.prompts[item]
-    found = fit_terms(games, FIRST[order], log_ratio(*panel.lengths)[item], cluster, times[played])
+    found = fit_terms(games, FIRST[order], panel.length_ratio[item], cluster, times[played])
     return {"side": found.side.as_dict(), "length": found.length.as_dict()}

@@ -22,6 +22,7 @@ from agreement.combine import (
 )
 from agreement.dawid_skene import find_consensus
 from agreement.intervals import Sampling
+from agreement.length import log_ratio
 from agreement.many import count_labels
 from agreement.prediction_powered import Selection
 from agreement.wildbench import apply_length_rule
@@ -261,6 +262,11 @@ class Panel:
     def lengths(self) -> tuple[FloatArray, FloatArray]:
         """Return the responses' lengths in characters."""
         return self.ratings.facts.length_a, self.ratings.facts.length_b
+
+    @cached_property
+    def length_ratio(self) -> FloatArray:
+        """Return the log ratio of A's length to B's; NaN where a response is empty, or there is one alone."""
+        return log_ratio(*self.lengths)
 
     @cached_property
     def consensus(self) -> tuple[IntArray, dict[str, Any]]:
