@@ -93,7 +93,8 @@ def pairwise(rng: np.random.Generator, labelled: int) -> Ratings:
 def scores(rng: np.random.Generator, labelled: int, shared: bool = False) -> Ratings:
     """Return scores of five models' answers, each to its own question, or all five to each one."""
     n = 2 * labelled
-    model = np.tile(np.arange(5), n // 5)
+    # Drawn where each item stands for itself: five of each would vary less than items do.
+    model = np.tile(np.arange(5), n // 5) if shared else rng.integers(0, 5, n)
     question = np.repeat(np.arange(n // 5), 5) if shared else np.arange(n)
     better = rng.normal(0, 0.5, n)[question] + np.linspace(-0.8, 0.8, 5)[model] + rng.normal(0, 0.6, n)
     length = (some_lengths(rng, n) * np.exp(0.2 * better)).round()
