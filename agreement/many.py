@@ -256,7 +256,7 @@ def gwet_together(
         why = "single category: 1 by the formula, no interval"
         return dict.fromkeys(weightings, Estimate(1.0, n=units.n, clusters=units.clusters, why=why))
     statistics = {
-        name: Statistic(partial(_gwet, weights=weights, place=place), "percentile", NO_PAIRS, gwet_bounds(weights))
+        name: Statistic(partial(_gwet, weights=weights, place=place), "bca", NO_PAIRS, gwet_bounds(weights))
         for place, (name, weights) in enumerate(weightings.items())
     }
     return estimate_all(units, statistics, sampling or Sampling())

@@ -35,7 +35,5 @@ def macro_score(tables: ArrayLike | Tables, which: Score) -> FloatArray:
 def score_against_reference(units: Units, sampling: Sampling | None = None) -> dict[str, Estimate]:
     """Return macro precision, recall and F1 with intervals, of units whose sum is a K x K table."""
     scores: tuple[Score, ...] = ("precision", "recall", "f1")
-    statistics = {
-        f"macro_{name}": Statistic(partial(macro_score, which=name), "percentile", bounds=(0.0, 1.0)) for name in scores
-    }
+    statistics = {f"macro_{name}": Statistic(partial(macro_score, which=name), bounds=(0.0, 1.0)) for name in scores}
     return estimate_all(units, statistics, sampling or Sampling())
