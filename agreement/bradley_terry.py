@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from agreement.categories import BoolArray, FloatArray, IntArray, number_clusters
+from agreement.categories import BoolArray, FloatArray, IntArray, code_values, number_clusters
 from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, Estimate, list_warnings, undefined
 from agreement.intervals import (
     Sampling,
@@ -175,7 +175,7 @@ def _number_games(games: Games) -> tuple[FloatArray, IntArray]:
     result = np.asarray(games.result, dtype=np.float64)
     seen, models = np.isfinite(result) & (one != two), games.models
     kind = np.full(result.size, -1, dtype=np.int64)
-    results, which = np.unique(result[seen], return_inverse=True)
+    results, which = code_values(result[seen])
     many = max(results.size, 1)
     number = (one[seen] * models + two[seen]) * many + which
     kinds = np.flatnonzero(np.bincount(number, minlength=1))

@@ -19,6 +19,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Weighting = Literal["nominal", "linear", "quadratic"]
 
+FEW_VALUES = 1_000  # among which all values are found that there are, as a rule
 MISSING = -1
 
 
@@ -95,6 +96,16 @@ def check_codes(codes: ArrayLike, k: int) -> NDArray[np.integer[Any]]:
     if array.min() < MISSING or array.max() >= k:
         raise InputError(f"Codes go from -1 (missing) to {k - 1}; found {array.min()} to {array.max()}.")
     return array
+
+
+def code_values(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the distinct values, rising, and the place of each one's among them; values are few, items many."""
+    some = np.unique(values[:FEW_VALUES])
+    place = np.searchsorted(some, values)  # sooner done than sorting all of them
+    if some.size and place.max() < some.size and np.array_equal(some[place], values):
+        return some, place
+    distinct, place = np.unique(values, return_inverse=True)
+    return distinct, place
 
 
 def number_clusters(clusters: ArrayLike) -> tuple[IntArray, int]:

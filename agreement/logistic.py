@@ -97,8 +97,8 @@ def _spread_of(columns: FloatArray, spread: FloatArray, residual: FloatArray, ow
         if np.linalg.cond(rest).max() < SINGULAR:
             without = np.linalg.solve(rest, scores[..., None])[..., 0]
             return np.asarray(without.T @ without * (groups - 1) / groups)
-    change: FloatArray = np.linalg.solve(information, scores.T).astype(np.float64)
-    return np.asarray(_products(change, change) * groups / (groups - 1))
+    bread, columns_of_scores = np.linalg.inv(information), np.ascontiguousarray(scores.T)
+    return np.asarray(bread @ _products(columns_of_scores, columns_of_scores) @ bread * groups / (groups - 1))
 
 
 def _products(left: FloatArray, right: FloatArray) -> FloatArray:

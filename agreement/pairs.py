@@ -21,7 +21,9 @@ def count_pairs(first: ArrayLike, second: ArrayLike, k: int) -> IntArray:
     if one.shape != two.shape or one.ndim != 1:
         raise InputError("Two raters are compared on the same items: give two lists of codes of one length.")
     # A row and a column for the missing verdicts cost less than looking for them.
-    wide = (one.astype(np.int64) + 1) * (k + 1) + two + 1
+    wide = one.astype(np.int64) * (k + 1)
+    wide += two
+    wide += k + 2
     return np.bincount(wide, minlength=(k + 1) ** 2).reshape(k + 1, k + 1)[1:, 1:].astype(np.int64)
 
 

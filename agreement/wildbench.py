@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from agreement.categories import BoolArray, Categories, FloatArray, IntArray, check_codes, number_clusters
+from agreement.categories import BoolArray, Categories, FloatArray, IntArray, check_codes, code_values, number_clusters
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling, Statistic, estimate
 from agreement.pairs import divide
@@ -122,7 +122,7 @@ def _units_of_groups(values: FloatArray, inside: BoolArray, clusters: IntArray |
     if clusters is not None:
         return units_of(contribute(values, inside), clusters)
     # Few values in few sets of groups, whatever the number of items.
-    distinct, code = np.unique(values, return_inverse=True)
+    distinct, code = code_values(values)
     _, first, group = np.unique(inside @ 2.0 ** np.arange(inside.shape[1]), return_index=True, return_inverse=True)
     every = np.repeat(distinct, first.size), np.tile(inside[first], (distinct.size, 1))
     return units_of_kinds(contribute(*every), code * first.size + group)

@@ -179,7 +179,7 @@ def pool_votes(panel: Panel) -> dict[str, Any]:
 def describe_group(panel: Panel, members: tuple[int, ...]) -> dict[str, Any]:
     """Return the agreement of several raters together."""
     codes, categories, sampling = panel.codes[:, list(members)], panel.categories, panel.sampling
-    counts = count_labels(codes, len(categories))
+    counts = panel.people_counts if members == panel.humans else count_labels(codes, len(categories))
     nominal, quadratic = categories.weights("nominal"), categories.weights("quadratic")
     matrix = compare_every_pair(codes, nominal)
     value = {

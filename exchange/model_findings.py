@@ -110,7 +110,7 @@ def _voices(panel: Panel) -> dict[str, Voice]:
 def _people(panel: Panel) -> Voice:
     """Return what an item's people say on average: every labelled item counts, whether or not they agree."""
     codes, values = panel.declared[:, list(panel.humans)], panel.full.array
-    agreed = panel.agree_on(codes, panel.full)[0]
+    agreed = panel.consensus_on("full")[0]
     decided = np.where(agreed >= 0, np.sign(values[agreed]), np.nan)
     means = panel.people_mean(values, codes)
     return Voice(panel.humans, panel.people_mean(np.sign(values), codes), decided, lambda _: means, ruled=False)

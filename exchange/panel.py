@@ -17,7 +17,7 @@ from agreement.combine import (
     Rule,
     collapse_codes,
     combine_orders,
-    take_majority,
+    take_majority_of,
     take_single_orders,
 )
 from agreement.dawid_skene import find_consensus
@@ -268,12 +268,24 @@ class Panel:
         """Return the log ratio of A's length to B's; NaN where a response is empty, or there is one alone."""
         return log_ratio(*self.lengths)
 
-    @cached_property
+    @property
     def consensus(self) -> tuple[IntArray, dict[str, Any]]:
         """Return the people's consensus on the scale in force, and how it was reached; no judge is ever in it."""
-        return self.agree_on(self.people, self.categories)
+        return self.consensus_on(self.options.levels)
 
-    def agree_on(self, people: IntArray, categories: Categories) -> tuple[IntArray, dict[str, Any]]:
+    def consensus_on(self, levels: Levels) -> tuple[IntArray, dict[str, Any]]:
+        """Return the people's consensus on a scale, which every judge is held against: it is made once."""
+        if levels not in self._known_consensus:
+            codes, categories = self.declared[:, list(self.humans)], self.full
+            people = self.people if levels == self.options.levels else collapse_codes(codes, categories, levels)[0]
+            self._known_consensus[levels] = self._agree(people, collapse_codes(codes[:0], categories, levels)[1])
+        return self._known_consensus[levels]
+
+    @cached_property
+    def _known_consensus(self) -> dict[Levels, tuple[IntArray, dict[str, Any]]]:
+        return {}
+
+    def _agree(self, people: IntArray, categories: Categories) -> tuple[IntArray, dict[str, Any]]:
         """Return the consensus of people's codes (items x people) under the rule in force."""
         if self.options.consensus == "dawid-skene":
             found = find_consensus(people, len(categories))
@@ -288,7 +300,8 @@ class Panel:
 
     def _majority(self, people: IntArray, categories: Categories) -> tuple[IntArray, dict[str, Any]]:
         undecided = self.options.undecided if categories.tie is not None else "missing"
-        found = take_majority(people, categories, undecided)
+        counts = self.people_counts if people is self.people else count_labels(people, len(categories))
+        found = take_majority_of(counts, categories, undecided)
         return found.codes, {"rule": "majority", "undecided": undecided, "left_out": dict(found.left_out)}
 
     def people_mean(self, worth: FloatArray, codes: IntArray) -> FloatArray:

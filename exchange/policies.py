@@ -24,7 +24,6 @@ def list_policies(panel: Panel, judge: int) -> list[dict[str, Any]]:
     levels: tuple[Levels, ...] = get_args(Levels) if pairwise else ("full",)
     rules: tuple[Rule, ...] = get_args(Rule) if panel.has_both_orders(judge) else ("first",)
     lengths = LENGTH_RULES if pairwise and panel.full.tie is not None and len(panel.full) > 3 else (None,)
-    people = panel.declared[:, list(panel.humans)]
     # What becomes of an item depends on its two labels alone, of which there are few kinds.
     places = len(panel.full) + 1
     every = np.repeat(np.arange(places) - 1, places), np.tile(np.arange(places) - 1, places)
@@ -32,8 +31,7 @@ def list_policies(panel: Panel, judge: int) -> list[dict[str, Any]]:
     kinds = {k: (first + 1) * places + second + 1 for k, (first, second, _) in sides.items()}
     found = []
     for level in levels:
-        coarse, categories = collapse_codes(people, panel.full, level)
-        consensus = panel.agree_on(coarse, categories)[0]
+        consensus, categories = panel.consensus_on(level)[0], collapse_codes(every[0], panel.full, level)[1]
         statistics = {name: pair_statistics(categories)[name] for name in SHOWN}
         for rule, k in product(rules, lengths):
             codes = panel.combine_sides(judge, every, rule, level).codes[kinds[k]]

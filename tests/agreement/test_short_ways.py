@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agreement import categories
 from agreement import units as resampled
 from agreement.alt_test import hold_duels, rate_domains, run_alt_test
 from agreement.bradley_terry import Games
 from agreement.bradley_terry_terms import fit_terms
-from agreement.categories import Categories, number_clusters
+from agreement.categories import Categories, code_values, number_clusters
 from agreement.intervals import Sampling, Statistic, _quantiles, estimate
 from agreement.logistic import fit_logistic
 from agreement.many import count_labels
@@ -28,6 +29,15 @@ def test_clusters_are_numbered_in_rising_order_however_they_are_found(clusters: 
     names, index = np.unique(np.array(clusters, dtype=np.int64), return_inverse=True)
     assert size == names.size
     assert found.tolist() == index.tolist()
+
+
+@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 1 / 3, 0.5]), max_size=30), st.integers(1, 40))
+def test_values_are_coded_the_same_whether_the_first_ones_tell_all_or_not(values: list[float], few: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(categories, "FEW_VALUES", few)
+        found = code_values(np.array(values, dtype=np.float64))
+    wanted = np.unique(np.array(values, dtype=np.float64), return_inverse=True)
+    assert (found[0].tolist(), found[1].tolist()) == (wanted[0].tolist(), wanted[1].tolist())
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.lists(st.floats(0, 1), min_size=1, max_size=3))
