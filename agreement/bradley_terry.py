@@ -23,6 +23,7 @@ from agreement.intervals import (
     interval_from_replicates,
     leave_each_out,
     resample,
+    tails_of,
 )
 from agreement.scores import Coefficient, correlate_lists
 from agreement.units import Units, units_of_rows
@@ -229,7 +230,7 @@ def rank_models(
     found = _leave_out(units, pseudo_game) if few else _replicate(units, pseudo_game, drawn)
     describe = _describe_few if few else _describe
     strengths = tuple(describe(float(theta[model]), found[:, model], units, drawn) for model in range(models))
-    ranks = (None,) * models if few else _rank_intervals(found, drawn)
+    ranks = (None,) * models if few else _rank_intervals(found, tails_of(drawn.level, units.clusters))
     why_no_ranks = NO_RANKS if few else None
     covariance = np.asarray(np.linalg.pinv(_information(theta, wins + wins.T, pseudo_game), hermitian=True), np.float64)
     chance = expit(theta[:, None] - theta[None, :])
@@ -266,15 +267,14 @@ def _counted(made: Estimate, units: Units) -> Estimate:
     return replace(made, n=units.n, clusters=units.clusters, warnings=warnings)
 
 
-def _rank_intervals(replicates: FloatArray, sampling: Sampling) -> tuple[tuple[int, int] | None, ...]:
+def _rank_intervals(replicates: FloatArray, tails: FloatArray) -> tuple[tuple[int, int] | None, ...]:
     """Return each model's interval of ranks (1 is best), from the resamples that have a maximum."""
     known = replicates[np.isfinite(replicates).all(axis=1)]
     if known.shape[0] < DEFINED_RESAMPLES * replicates.shape[0]:
         return (None,) * int(replicates.shape[1])
     ranks = 1 + (known[:, None, :] > known[:, :, None] + 1e-9).sum(axis=-1)
-    tail = (1.0 - sampling.level) / 2.0
-    low: FloatArray = np.quantile(ranks, tail, axis=0, method="lower")
-    high: FloatArray = np.quantile(ranks, 1.0 - tail, axis=0, method="higher")
+    low: FloatArray = np.quantile(ranks, tails[0], axis=0, method="lower")
+    high: FloatArray = np.quantile(ranks, tails[1], axis=0, method="higher")
     return tuple((int(low[model]), int(high[model])) for model in range(ranks.shape[1]))
 
 

@@ -81,10 +81,10 @@ def _test_by_cluster(units: Units, differ: Callable[[FloatArray], FloatArray]) -
         return ChiSquared(None, 0, None, TOO_MANY_LABELS)
     each, times, clusters = differ(units.rows.reshape(-1, *units.shape)), units.counts, units.size
     statistic, freedom = _weigh(times @ each, (each * times[:, None]).T @ each)
+    if 1 < clusters <= freedom:
+        return ChiSquared(None, freedom, None, f"{clusters} clusters are too few to tell {freedom} differences apart")
     if freedom == 0 or clusters - statistic < 1e-9 * clusters:
         return ChiSquared(None, freedom, None, CLUSTERS_ALIKE)
-    if clusters <= freedom:
-        return ChiSquared(None, freedom, None, f"{clusters} clusters are too few to tell {freedom} differences apart")
     # Against the spread around their mean, which is less than the spread around none (Hotelling 1931).
     ratio = statistic / (clusters - statistic) * (clusters - freedom) / freedom
     return ChiSquared(statistic, freedom, float(fdtrc(freedom, clusters - freedom, ratio)))

@@ -241,7 +241,7 @@ def interval_from_replicates(
     slack = 1e-12 * max(1.0, abs(value))
     if float(np.ptp(finite)) <= slack:
         return Estimate(value, why="the resamples do not vary, so they say nothing of the uncertainty")
-    tails, method = _tails(level, clusters), "percentile"
+    tails, method = tails_of(level, clusters), "percentile"
     if jackknife is not None:
         same: BoolArray = np.abs(finite - value) <= slack
         below = float((finite < value - slack).mean() + same.mean() / 2.0)
@@ -252,7 +252,7 @@ def interval_from_replicates(
     return Estimate(value, low, high, method, warnings=warnings)
 
 
-def _tails(level: float, clusters: int | None) -> FloatArray:
+def tails_of(level: float, clusters: int | None) -> FloatArray:
     """Return between which shares of the replicates an interval lies.
 
     Resampled clusters vary less than clusters do, and by how much is itself uncertain: so few of them as studies have

@@ -14,11 +14,12 @@ from scipy.special import expit
 from agreement.categories import BoolArray, Categories, FloatArray, IntArray, check_codes, number_clusters
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling, Statistic, estimate, estimate_all
-from agreement.logistic import fit_logistic
+from agreement.logistic import LARGEST, fit_logistic
 from agreement.pairs import divide
 from agreement.units import units_of, units_of_kinds
 
 NO_VARIATION = "the lengths do not vary"
+NEVER_ALIKE = "no two responses are of about equal length, so nothing tells what would be then"
 
 
 def log_ratio(length_a: ArrayLike, length_b: ArrayLike) -> FloatArray:
@@ -118,6 +119,8 @@ def length_controlled_win_rate(
     cluster = None if clusters is None else number_clusters(np.asarray(clusters)[used])[0]
     fit = fit_logistic(won[used], design, cluster)
     made = fit.estimate(0, n, clusters is not None, level)
+    if made.value is not None and abs(made.value) > LARGEST:
+        return undefined(NEVER_ALIKE, n, made.clusters)
     value, low, high = (None if end is None else float(expit(end)) for end in (made.value, made.low, made.high))
     return replace(made, value=value, low=low, high=high)
 

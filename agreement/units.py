@@ -14,6 +14,7 @@ from agreement.categories import FloatArray, IntArray, number_clusters
 from agreement.tables import LONG, Contributions, Places
 
 MOST_KEYS = 1_000_000  # kinds of rows for which counters are held
+MOST_COUNTS = 4_000_000  # clusters times kinds, for which each cluster's kinds are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,8 @@ def units_of_kinds(rows: ArrayLike, kind: IntArray, clusters: ArrayLike | None =
         held = times > 0
         return Units(*take_together(kinds[held], times[held]), array.shape[1:], int(kind.size))
     owner, many = number_clusters(clusters)
+    if many * len(kinds) > MOST_COUNTS:
+        return units_of(array[kind], owner)
     given = np.bincount(owner * len(kinds) + kind, minlength=many * len(kinds)).reshape(many, len(kinds))
     vectors, times = count_vectors(given)
     return Units(*take_together(vectors @ kinds, times), array.shape[1:], int(kind.size), many)

@@ -183,8 +183,9 @@ def _methods(value: dict[str, Any]) -> str:
         "person has labelled.",
         "Missing": "A reply that could not be read, a refusal and a failure are missing: never a tie, never a zero.",
         "Intervals": f"95 %, {value['resamples']} resamples of {unit}, seed {value['seed']}, or the jackknife where "
-        "there are so many that it says the same; each number names its method in agreement.json. Numbers about "
-        "models resample questions, unless clusters are named. They speak of other items, for these raters.",
+        "there are so many that it says the same, for fewer than 20 clusters, and for Pearson's r between models; each "
+        "number names its method in agreement.json. Numbers about models resample questions, unless clusters are "
+        "named. They speak of other items, for these raters.",
         "Human ceiling": "Each person against each other person, and the judge against each person, on the items that "
         "have the judge and two people; nobody is compared with themselves.",
         "Alternative annotator test": f"Calderon, Reichart and Dror 2025, ε = {rules['epsilon']:g}, "

@@ -190,6 +190,16 @@ def test_length_controlled_win_rate():
     assert made.low < 0.5 < made.high
 
 
+def test_a_model_that_is_never_as_short_as_others_has_no_win_rate_at_equal_length():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        delta, won = rng.normal(1.0, 0.15, 200), rng.choice([0.0, 0.5, 1.0], 200)
+        made = length.length_controlled_win_rate(won, delta)
+        assert made.value is None or 1e-7 < made.value < 1 - 1e-7
+        assert made.why or made.low < made.value < made.high
+    assert length.length_controlled_win_rate(won, delta).why in (None, length.NEVER_ALIKE)
+
+
 def test_outcomes_that_follow_the_model_exactly_have_a_value_and_no_interval():
     delta = np.array([0.5, -0.5, 1.0, -1.0])
     ties = length.length_controlled_win_rate(np.full(4, 0.5), delta)

@@ -46,7 +46,9 @@ def test_quantiles_are_numpys_to_the_last_digit(values: list[float], shares: lis
 
 
 @pytest.mark.parametrize("clusters", [None, np.random.default_rng(5).integers(0, 200, 500)])
-def test_kinds_give_the_units_that_their_rows_give(clusters) -> None:
+@pytest.mark.parametrize("most", [10, 10**6])
+def test_kinds_give_the_units_that_their_rows_give(clusters, most: int, monkeypatch) -> None:
+    monkeypatch.setattr(resampled, "MOST_COUNTS", most)
     rng = np.random.default_rng(0)
     rows, kind = rng.integers(0, 2, (8, 2)).astype(float), rng.integers(0, 8, 500)
     short, long = units_of_kinds(rows, kind, clusters), units_of(rows[kind], clusters)
