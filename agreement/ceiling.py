@@ -154,7 +154,7 @@ def _three(base: Statistic, split: int, held: BoolArray) -> dict[str, Statistic]
         "gap": (lambda tables: judge(tables) - human(tables), min(people.size, judged.size), base.gap_bounds),
     }
     return {
-        name: Statistic(part, "percentile", base.why if pairs else FEW_COMMON, bounds)
+        name: Statistic(part, "percentile" if name == "gap" else "bca", base.why if pairs else FEW_COMMON, bounds)
         for name, (part, pairs, bounds) in parts.items()
     }
 
@@ -294,7 +294,7 @@ def score_ceiling(
         # The humans who have a correlation at all, the same ones in every resample.
         held = np.flatnonzero(np.isfinite(_correlate_moments(units.total[at])))
         return Statistic(
-            lambda sums: mean_defined(_correlate_moments(sums[..., at, held, :])), "percentile", why, (-1.0, 1.0)
+            lambda sums: mean_defined(_correlate_moments(sums[..., at, held, :])), why=why, bounds=(-1.0, 1.0)
         )
 
     human, against = side(0), side(1)

@@ -184,14 +184,14 @@ def rows(trials: int, resamples: int) -> Iterator[tuple[str, str, float]]:
         yield f"WB-Reward, {300 // a_prompt} prompts of {a_prompt}", method, found["reward"]
         yield f"win rate, {300 // a_prompt} prompts of {a_prompt}", method, found["wins"]
     found = cover(labels, describe_labels, trials, resamples)
-    yield "judge with people, quadratic kappa", "percentile", found["judge"]
-    yield "people with each other, quadratic kappa", "percentile", found["people"]
+    yield "judge with people, quadratic kappa", "BCa", found["judge"]
+    yield "people with each other, quadratic kappa", "BCa", found["people"]
     found = cover(scores, describe_scores, trials, resamples)
     yield "Pearson's r with the mean of people", "BCa", found["pearson"]
     yield "Kendall's tau-b", "BCa", found["kendall"]
     yield "Lin's concordance", "BCa", found["ccc"]
     yield "ICC(2,1)", "percentile", found["icc"]
-    yield "judge with the mean of other people, Pearson's r", "percentile", found["left out"]
+    yield "judge with the mean of other people, Pearson's r", "BCa", found["left out"]
     yield "partial Spearman of score and length", "percentile", found["partial"]
     yield "Bradley–Terry strength", "percentile", cover(games, describe_games, trials, resamples)["strength"]
     found = cover(shares, lambda study, _: {"share": correct_share(*study)}, trials, resamples)

@@ -87,12 +87,12 @@ def tell(found: dict[str, dict[str, float]]) -> None:
 
 
 if __name__ == "__main__":
-    many_trials = int(sys.argv[1]) if len(sys.argv) > 1 else 400
+    many_trials = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     with ProcessPoolExecutor(os.cpu_count()) as workers:
         covered = {kind: cover(kind, many_trials, workers) for kind in STUDIES}
     tell(covered)
-    # Two standard errors of the simulation itself are granted on either side.
-    slack = 2 * (0.95 * 0.05 / many_trials) ** 0.5
+    # Three standard errors of the simulation itself are granted on either side: there are hundreds of kinds.
+    slack = 3 * (0.95 * 0.05 / many_trials) ** 0.5
     outside = {
         f"{name} in {kind}": share
         for kind, shares in covered.items()
