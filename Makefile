@@ -36,7 +36,7 @@ soak: $(ENV)/.ready-dev ## The load and fault tests at full size: an hour, print
 	ACCORD_SOAK=full $(BIN)/python -m pytest -n 2 -m one_database -k 'postgresql and not killed' --ignore tests/soak
 
 coverage: export OPENBLAS_NUM_THREADS = 1
-coverage: $(ENV)/.ready-dev ## How often the intervals hold the truth, by simulation: about twelve minutes of processor time
+coverage: $(ENV)/.ready-dev ## How often the intervals hold the truth, by simulation: ten minutes on two cores
 	PYTHONPATH=. $(BIN)/python tests/agreement/simulation.py
 	PYTHONPATH=. $(BIN)/python tests/exchange/whole_coverage.py
 
