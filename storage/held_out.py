@@ -13,22 +13,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from sqlalchemy import Connection, and_, bindparam, func, select
+from sqlalchemy import Connection, and_, bindparam, select
 
 from storage.codec import encode
 from storage.schema import facts, items, protocols, raters, runs, studies, verdicts
+from storage.studies import StudyRow
 
 Part = Literal["all", "development", "test"]
 USUAL_SHARE = 0.5
 
 _SCALE = float(2**64)
 _QUESTIONS = select(facts.c.question_hash).where(facts.c.study_id == bindparam("study")).distinct()
-_SIZES = (
-    select(facts.c.question_hash, func.count())
-    .where(facts.c.study_id == bindparam("study"))
-    .group_by(facts.c.question_hash)
+_SHARING = (
+    select(facts.c.study_id)
+    .where(facts.c.study_id != bindparam("study"), facts.c.question_hash.in_(_QUESTIONS))
+    .distinct()
 )
-_SHARING = select(facts.c.study_id).where(facts.c.question_hash.in_(_QUESTIONS)).distinct()
+_JUDGES = select(raters.c.id).where(raters.c.kind == "judge", raters.c.id.in_(bindparam("tried", expanding=True)))
 # Every question on which a judge has a verdict, whatever came of it: a reply that could not be read was a trial too.
 _TRIED = (
     select(verdicts.c.study_id, verdicts.c.rater_id, facts.c.question_hash)
@@ -69,10 +70,14 @@ class Variant:
     studies: tuple[str, ...]
 
 
+def draw_question(question: str, seed: int) -> int:
+    """Return the number that a question (its hash) has drawn, evenly from all of 64 bits."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}:{question}".encode(), digest_size=8).digest())
+
+
 def is_test(question: str, seed: int, share: float) -> bool:
-    """Return whether a question (its hash) belongs to the test part, which holds about this share of them."""
-    digest = hashlib.blake2b(f"{seed}:{question}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest) < share * _SCALE
+    """Return whether a question belongs to the test part, which holds about this share of them."""
+    return draw_question(question, seed) < share * _SCALE
 
 
 def choose_part(questions: Iterable[str], part: Part, seed: int, share: float) -> set[str]:
@@ -81,22 +86,20 @@ def choose_part(questions: Iterable[str], part: Part, seed: int, share: float) -
     return {question for question in questions if part == "all" or tested(question) == (part == "test")}
 
 
-def part_sizes(connection: Connection, study_id: int, seed: int, share: float) -> dict[str, int]:
-    """Return how many items each part has."""
-    sizes = {"development": 0, "test": 0}
-    for question, count in connection.execute(_SIZES, {"study": study_id}):
-        sizes["test" if is_test(question, seed, share) else "development"] += int(count)
-    return sizes
+def list_variants(connection: Connection, study: StudyRow, share: float, tried: Iterable[int]) -> list[Variant]:
+    """Return every variant with a verdict on this study's test questions, in any study that asks them too.
 
-
-def list_variants(connection: Connection, study_id: int, seed: int, share: float) -> list[Variant]:
-    """Return every variant with a verdict on this study's test questions, in any study that asks them too."""
-    tried = connection.execute(_TRIED, {"study": study_id}).all()
-    tested = choose_part({row.question_hash for row in tried}, "test", seed, share)
-    pairs = sorted({(row.study_id, row.rater_id) for row in tried if row.question_hash in tested})
+    `tried` are the raters who have one in the study itself.
+    """
+    here = connection.execute(_JUDGES, {"tried": list(tried)}).scalars()
+    pairs = {(study.id, rater) for rater in here}
+    if connection.execute(_SHARING, {"study": study.id}).first() is not None:
+        elsewhere = connection.execute(_TRIED, {"study": study.id}).all()
+        tested = choose_part({row.question_hash for row in elsewhere}, "test", study.study.seed, share)
+        pairs |= {(row.study_id, row.rater_id) for row in elsewhere if row.question_hash in tested}
     found: dict[tuple[str, str, str], Variant] = {}
-    for study, rater in pairs:
-        for row in connection.execute(_NAMED, {"study": study, "rater": rater}):
+    for number, rater in sorted(pairs):
+        for row in connection.execute(_NAMED, {"study": number, "rater": rater}):
             key = row.judge, row.protocol_hash, encode(row.settings)
             before = found[key].studies if key in found else ()
             found[key] = Variant(row.judge, row.protocol, row.protocol_hash, row.settings, (*before, row.study))

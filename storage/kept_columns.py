@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from threading import Lock
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from storage.columns import MOST_TOUCHED, Columns, read_columns
+from storage.held_out import Part
+from storage.parts import Draws
 from storage.snapshots import read_snapshot, write_snapshot
 from storage.studies import StudyRow
 
@@ -21,6 +25,7 @@ class KeptColumns:
     def __init__(self) -> None:
         self.known: OrderedDict[int, Columns] = OrderedDict()
         self.written: dict[int, int] = {}  # how many verdicts a study's snapshot holds
+        self.drawn: dict[int, Draws] = {}
         self.one_at_a_time = Lock()
 
     def read(self, connection: Connection, study: StudyRow) -> Columns:
@@ -34,8 +39,16 @@ class KeptColumns:
             self.known[study.id] = found
             self.known.move_to_end(study.id)
             while len(self.known) > MOST_KEPT:
-                self.known.popitem(last=False)
+                gone, _ = self.known.popitem(last=False)
+                self.drawn.pop(gone, None)
             return found
+
+    def in_part(self, study: StudyRow, columns: Columns, part: Part, share: float) -> NDArray[np.bool_]:
+        """Return which of a study's items belong to a part; what its questions drew is kept, since that takes long."""
+        question, known = columns.facts.question, self.drawn.get(study.id)
+        if known is None or known.questions is not question.names:
+            known = self.drawn[study.id] = Draws.of(question.names, study.study.seed)
+        return known.choose(question, part, share)
 
     def is_to_be_written(self, study_id: int, columns: Columns) -> bool:
         """Return whether a start with the snapshot that there is would have to read everything again."""

@@ -6,18 +6,19 @@ said after a reveal is not an independent judgment, and what was withdrawn is no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import Connection, func, select
 
 from judge.domain import RaterKind
-from storage.columns import STATUSES, Columns, Rows, distinct_neighbours, find_numbers
+from storage.columns import MOST_NAMED, STATUSES, Columns, Rows, distinct_neighbours, find_numbers
 from storage.facts import Coded, Facts, Floats, Ints, take_facts
-from storage.held_out import USUAL_SHARE, Part, choose_part
+from storage.held_out import USUAL_SHARE, Part
 from storage.schema import raters, verdicts
 from storage.studies import StudyRow
 
@@ -76,9 +77,11 @@ class Ratings:
     set_aside: dict[str, int] = field(default_factory=dict)
 
 
-def choose_ratings(connection: Connection, study: StudyRow, columns: Columns, filters: Filters) -> Ratings:
-    """Return those of a study's verdicts that count and pass the filters."""
-    inside = _chosen_items(columns.facts, filters)
+def choose_ratings(
+    connection: Connection, study: StudyRow, columns: Columns, filters: Filters, part: NDArray[np.bool_] | None
+) -> Ratings:
+    """Return those of a study's verdicts that count and pass the filters; `part` are the items of the wanted part."""
+    inside = _chosen_items(columns.facts, filters, part)
     given = columns.rows if inside is None else columns.rows.take(inside[columns.rows.item])
     people = _people_of(connection, given)
     chosen = _chosen_people(connection, study.id, filters, people, given)
@@ -95,13 +98,7 @@ def choose_ratings(connection: Connection, study: StudyRow, columns: Columns, fi
         _as_ratings(counted, people, columns.facts, set_aside),
         lambda rater: _calls_of(connection, study.id, list(people)[rater], counted),
     )
-    if inside is not None:
-        found = _renumber(found, inside)
-    if filters.part == "all":
-        return found
-    kept = _in_part(found.facts.question, study, filters)
-    places = given.item[aside] if inside is None else (np.cumsum(inside) - 1)[given.item[aside]]
-    return take_items(found, kept, _count_aside(withdrawn[aside][kept[places]]))
+    return found if inside is None else _renumber(found, inside)
 
 
 def _as_ratings(rows: Rows, people: dict[int, Rater], facts: Facts, set_aside: dict[str, int]) -> Ratings:
@@ -122,26 +119,9 @@ def _as_ratings(rows: Rows, people: dict[int, Rater], facts: Facts, set_aside: d
     )
 
 
-def _in_part(question: Coded, study: StudyRow, filters: Filters) -> NDArray[np.bool_]:
-    """Return which items belong to the part asked for."""
-    chosen = choose_part(question.names, filters.part, study.study.seed, filters.test_share)
-    kept = np.array([name in chosen for name in question.names], dtype=np.bool_)
-    return kept[question.codes] if kept.size else np.zeros(0, dtype=np.bool_)
-
-
 def _renumber(ratings: Ratings, kept: NDArray[np.bool_]) -> Ratings:
     """Return ratings that speak of some items alone with those items' own places and facts."""
     return replace(ratings, facts=take_facts(ratings.facts, kept), item=(np.cumsum(kept) - 1)[ratings.item])
-
-
-def take_items(ratings: Ratings, kept: NDArray[np.bool_], set_aside: dict[str, int]) -> Ratings:
-    """Return the ratings of some items alone, as a study of those items would have them."""
-    rows = np.flatnonzero(kept[ratings.item])
-    present = np.unique(ratings.rater[rows])
-    columns = {name: getattr(ratings, name)[rows] for name in _MOVED}
-    columns["rater"] = np.searchsorted(present, columns["rater"])
-    named = tuple(ratings.raters[place] for place in present)
-    return _renumber(Ratings(named, ratings.facts, **columns, set_aside=set_aside), kept)
 
 
 def order_repeats(ratings: Ratings, calls_of: Callable[[int], Ints]) -> Ratings:
@@ -174,11 +154,11 @@ def _calls_of(connection: Connection, study_id: int, rater: int, rows: Rows) -> 
     return np.asarray(calls[np.searchsorted(numbers, rows.number[rows.rater == rater])])
 
 
-def _chosen_items(facts: Facts, filters: Filters) -> NDArray[np.bool_] | None:
+def _chosen_items(facts: Facts, filters: Filters, part: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
     """Return which items the filters choose; None where they choose all."""
     if not (filters.models or filters.tags):
-        return None
-    inside = np.ones(len(facts), dtype=np.bool_)
+        return part
+    inside = np.ones(len(facts), dtype=np.bool_) if part is None else part.copy()
     if filters.models:
         inside &= _named(facts.model_a, filters.models) | _named(facts.model_b, filters.models)
     if filters.tags:
@@ -202,14 +182,27 @@ def _chosen_people(
     if filters.annotators:
         named = [number for number, rater in people.items() if rater.name in filters.annotators]
         chosen = np.isin(rows.rater, named)
-    times: list[ColumnElement[bool]] = []
+    known = np.isfinite(rows.time)
     if filters.since is not None:
-        times.append(verdicts.c.created >= filters.since)
+        chosen &= known & _is_after(connection, study_id, rows, filters.since)
     if filters.until is not None:
-        times.append(verdicts.c.created < filters.until)
-    if times:  # to the microsecond, which the columns do not keep
-        chosen &= np.isin(rows.number, find_numbers(connection, [verdicts.c.study_id == study_id, *times]))
+        chosen &= known & ~_is_after(connection, study_id, rows, filters.until)
     return chosen | np.isin(rows.rater, judges)
+
+
+def _is_after(connection: Connection, study_id: int, rows: Rows, moment: datetime) -> NDArray[np.bool_]:
+    """Return which verdicts were given at a moment or after it.
+
+    The columns keep whole seconds, so the database is asked about those near it.
+    """
+    second = math.floor(moment.timestamp())
+    after = rows.time > second + 1
+    near = np.flatnonzero(np.abs(rows.time - second) <= 1)
+    if near.size:
+        numbers = rows.number[near]
+        which = verdicts.c.id.in_(numbers.tolist()) if near.size <= MOST_NAMED else verdicts.c.study_id == study_id
+        after[near] = np.isin(numbers, find_numbers(connection, [which, verdicts.c.created >= moment]))
+    return after
 
 
 def _count_aside(withdrawn: NDArray[np.bool_]) -> dict[str, int]:

@@ -225,8 +225,10 @@ class Store(RunStore):
 
         with self.reading() as connection:
             row = studies.get_study(connection, study)
-            columns = self._columns.read(connection, row)
-            found = choose_ratings(connection, row, columns, filters or EVERYTHING)
+            columns, wanted = self._columns.read(connection, row), filters or EVERYTHING
+            whole = wanted.part == "all"
+            part = None if whole else self._columns.in_part(row, columns, wanted.part, wanted.test_share)
+            found = choose_ratings(connection, row, columns, wanted, part)
         if self._columns.is_to_be_written(row.id, columns):
             with suppress(StorageError):  # a shortcut for the next start, without which everything works
                 self._write(lambda connection: self._columns.write(connection, row.id, columns))
@@ -255,13 +257,16 @@ class Store(RunStore):
         """Return every judge, protocol and settings that have been tried on a study's test part, in any study."""
         with self.reading() as connection:
             row = studies.get_study(connection, study)
-            return held_out.list_variants(connection, row.id, row.study.seed, share)
+            columns = self._columns.read(connection, row)
+            on_test = self._columns.in_part(row, columns, "test", share)[columns.rows.item]
+            return held_out.list_variants(connection, row, share, set(columns.rows.rater[on_test].tolist()))
 
     def part_sizes(self, study: str, share: float) -> dict[str, int]:
         """Return how many items of a study are in its development part and how many in its test part."""
         with self.reading() as connection:
             row = studies.get_study(connection, study)
-            return held_out.part_sizes(connection, row.id, row.study.seed, share)
+            tested = self._columns.in_part(row, self._columns.read(connection, row), "test", share)
+            return {"development": int((~tested).sum()), "test": int(tested.sum())}
 
     def item_names(self, study: str, count: int | None = None) -> list[str]:
         """Return the items' ids, or the first so many of them, in the order of the import."""

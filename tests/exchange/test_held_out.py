@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import gradio as gr
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,8 +18,10 @@ from exchange.report import write_report
 from exchange.tables import tell_all
 from judge.domain import GivenVerdict, InputError, Item, Study, Turn
 from judge.protocol import find_protocol
+from storage.facts import Coded
 from storage.held_out import choose_part, is_test
 from storage.imports import prepare
+from storage.parts import Draws
 from storage.ratings import Filters
 from storage.runs import Ended, RunSettings
 from storage.store import Store
@@ -60,6 +63,14 @@ def test_a_question_is_in_one_part_and_a_larger_share_takes_no_question_back(nam
     parts = [choose_part([name], part, seed, share) for part in ("development", "test", "all")]
     assert sorted(map(len, parts)) == [0, 1, 1]
     assert not is_test(name, seed, share) or is_test(name, seed, share + 0.005)
+
+
+@given(st.lists(st.text(), min_size=1, unique=True), st.integers(0, 2**62), st.floats(0, 1))
+def test_items_are_divided_as_their_questions_are(names, seed, share):
+    question = Coded(tuple(names), np.arange(len(names))[::-1])
+    for part in ("development", "test"):
+        chosen = Draws.of(question.names, seed).choose(question, part, share)
+        assert {names[code] for code in question.codes[chosen]} == choose_part(names, part, seed, share)
 
 
 def test_the_share_is_about_what_was_asked_for_and_another_seed_divides_otherwise():

@@ -10,6 +10,7 @@ import pytest
 
 from judge.domain import GivenVerdict, Item, Study, Turn
 from judge.protocol import load_protocol
+from storage import ratings
 from storage.columns import STATUSES
 from storage.imports import prepare
 from storage.ratings import Filters
@@ -136,6 +137,25 @@ def test_filters_choose_in_the_database(collected) -> None:
     assert counted(models=("m9",), tags=("u0",)) == (2, 10)
     assert counted(annotators=("ben",)) == (6, 18)
     assert counted(since=datetime(2026, 1, 3, tzinfo=UTC), until=datetime(2026, 1, 5, tzinfo=UTC)) == (6, 14)
+
+
+@pytest.mark.parametrize("named", [1, 5_000])
+def test_a_moment_divides_verdicts_to_the_microsecond(store, make_study, named, monkeypatch) -> None:
+    monkeypatch.setattr(ratings, "MOST_NAMED", named)
+    make_study(0)
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    parts = [0, 1, 499_999, 500_000, 999_499, 999_500, 999_999, 1_000_000, 1_000_001, 1_999_999, 2_500_000]
+    given = [start + timedelta(microseconds=part) for part in parts]
+    made = [
+        prepare(Item(f"q{n}", (Turn("user", f"Q{n}"),), "a", "b"), [GivenVerdict("ana", "human", "A", created=when)])
+        for n, when in enumerate(given)
+    ]
+    store.add_prepared("s", made)
+    for moment in (*given, start + timedelta(seconds=9), start - timedelta(seconds=9)):
+        after = store.ratings("s", Filters(since=moment)).item.tolist()
+        assert after == [n for n, when in enumerate(given) if when >= moment]
+        before = store.ratings("s", Filters(until=moment)).item.tolist()
+        assert before == [n for n, when in enumerate(given) if when < moment]
 
 
 def test_a_reply_read_again_keeps_its_place_among_a_judges_answers(store, make_study) -> None:
