@@ -36,7 +36,7 @@ ASIDE = "the resamples lie to one side of it: too few items for what it asks of 
 BLOCK = 2_000_000  # numbers held at once while resampling
 MOST_DRAWN = 4_000_000  # numbers of resamples kept for whoever asks for the same ones
 MOST_DISTINCT = 10_000  # distinct units beyond which the jackknife says what a bootstrap does, and sooner
-LARGE = 5_000  # units from which a smooth statistic without skew needs no resamples
+LARGE = 2_000  # units from which a smooth statistic without skew needs no resamples: 2000 of them are less sure
 NO_SKEW = 0.005  # acceleration below which BCa moves an interval by less than 2000 resamples are sure of
 
 
