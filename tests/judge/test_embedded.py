@@ -1,4 +1,4 @@
-"""The embedded model, really run: it answers in form under every protocol, in both orders."""
+"""The embedded model, really run: it answers in form under every protocol, in either order."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ BUILT_IN = list_protocols()
 OWN_NAMES = sorted(list_protocols(OWN).keys() - BUILT_IN.keys())
 ITEMS = [record_from_json(json.loads(path.read_text())).item for path in sorted((ROOT / "examples").glob("*.json"))]
 DIRECT = BUILT_IN["prometheus-direct"]
-# A verdict takes seconds, so each protocol and order has one of the items, and every item its turn.
-# ACCORD_SOAK=full has them all.
-# One response at a time has one order.
-PAIRS = [
-    (name, order) for name in sorted(BUILT_IN) for order in (ORDERS if BUILT_IN[name].kind == "pairwise" else ("AB",))
-]
+# A verdict takes seconds, so each protocol has one of the orders and one of the items, and every one its turn. One
+# response at a time has one order. ACCORD_SOAK=full has them all.
 FULL = os.environ.get("ACCORD_SOAK") == "full"
+ORDERS_OF = {name: ORDERS if protocol.kind == "pairwise" else ORDERS[:1] for name, protocol in BUILT_IN.items()}
+PAIRS = [
+    (name, order)
+    for turn, name in enumerate(sorted(BUILT_IN))
+    for order in (ORDERS_OF[name] if FULL else [ORDERS_OF[name][turn % len(ORDERS_OF[name])]])
+]
 SHARE = [
     (name, order, item)
     for turn, (name, order) in enumerate(PAIRS)
