@@ -90,15 +90,15 @@ def _spread_of(columns: FloatArray, spread: FloatArray, residual: FloatArray, ow
     """
     groups, width = int(owner.max()) + 1, len(columns)
     information = _products(columns * spread, columns)
-    scores = np.stack([np.bincount(owner, one, groups).astype(np.float64) for one in columns * residual], axis=1)
+    scores = np.stack([np.bincount(owner, one, groups).astype(np.float64) for one in columns * residual])
     if groups < MANY and groups * width**2 < MOST_NUMBERS:
         own = np.stack([np.bincount(owner, one * two * spread, groups) for one in columns for two in columns], axis=1)
         rest = information - own.reshape(groups, width, width)
         if np.linalg.cond(rest).max() < SINGULAR:
-            without = np.linalg.solve(rest, scores[..., None])[..., 0]
+            without = np.linalg.solve(rest, scores.T[..., None])[..., 0]
             return np.asarray(without.T @ without * (groups - 1) / groups)
-    bread, columns_of_scores = np.linalg.inv(information), np.ascontiguousarray(scores.T)
-    return np.asarray(bread @ _products(columns_of_scores, columns_of_scores) @ bread * groups / (groups - 1))
+    bread = np.linalg.inv(information)
+    return np.asarray(bread @ _products(scores, scores) @ bread * groups / (groups - 1))
 
 
 def _products(left: FloatArray, right: FloatArray) -> FloatArray:

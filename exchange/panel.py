@@ -17,6 +17,7 @@ from agreement.combine import (
     Rule,
     collapse_codes,
     combine_orders,
+    take_majority,
     take_majority_of,
     take_single_orders,
 )
@@ -300,8 +301,10 @@ class Panel:
 
     def _majority(self, people: IntArray, categories: Categories) -> tuple[IntArray, dict[str, Any]]:
         undecided = self.options.undecided if categories.tie is not None else "missing"
-        counts = self.people_counts if people is self.people else count_labels(people, len(categories))
-        found = take_majority_of(counts, categories, undecided)
+        if people is self.people:
+            found = take_majority_of(self.people_counts, categories, undecided)
+        else:
+            found = take_majority(people, categories, undecided)
         return found.codes, {"rule": "majority", "undecided": undecided, "left_out": dict(found.left_out)}
 
     def people_mean(self, worth: FloatArray, codes: IntArray) -> FloatArray:
