@@ -7,6 +7,7 @@ import pytest
 from install import find_chromium
 from playwright.sync_api import expect, sync_playwright
 from serving import Serving
+from steps import PATIENCE
 
 from exchange.background import Runs
 from exchange.endpoints import Endpoints
@@ -49,7 +50,7 @@ def chromium(served):
     path = find_chromium()
     if path is None:
         pytest.skip("there is no Chromium: run `python tests/browser/install.py` and see what it says")
-    expect.set_options(timeout=20_000)  # the machines are shared and noisy
+    expect.set_options(timeout=20_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
@@ -60,6 +61,7 @@ def chromium(served):
 def visitor(chromium):
     """Return a visitor's browser, with what it keeps: its cache, its clipboard, its local storage."""
     context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
+    context.set_default_timeout(PATIENCE)
     yield context
     context.close()
 

@@ -1,5 +1,6 @@
 """Steps that are taken on several pages."""
 
+PATIENCE = 60_000  # milliseconds for a click or a page: the machines are shared and noisy
 # Gradio writes a box's value once more right after the box has appeared: nobody types that early, but a test does.
 TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
 

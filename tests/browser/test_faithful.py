@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import gradio as gr
 import pytest
 from nasty_texts import is_within, load, must_show, shown, squeeze
+from serving import free_port
 
 from ui.difference import show_difference
 from ui.markdown import show_markdown
@@ -45,7 +46,8 @@ async def launch():
         blocks.load(lambda: frame(show_markdown), outputs=rendered)
         blocks.load(lambda: frame(show_raw), outputs=raw)
         blocks.load(lambda: frame(lambda text: show_difference(text, "the same\n")[0]), outputs=differing)
-    blocks.launch(**LAUNCH, server_name="127.0.0.1", prevent_thread_lock=True, quiet=True)
+    # A port of its own: where gradio looks for one itself, it leaves a socket open at each that is taken.
+    blocks.launch(**LAUNCH, server_name="127.0.0.1", server_port=free_port(), prevent_thread_lock=True, quiet=True)
     return blocks
 
 

@@ -6,6 +6,7 @@ import pytest
 from axe import list_barriers
 from playwright.sync_api import expect
 from serving import Serving
+from steps import PATIENCE
 
 from storage.store import Store
 
@@ -36,6 +37,7 @@ def enter(guarded, chromium):
             color_scheme=scheme,
             permissions=["clipboard-read", "clipboard-write"],
         )
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
