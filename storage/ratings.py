@@ -102,13 +102,14 @@ def choose_ratings(
 
 
 def _as_ratings(rows: Rows, people: dict[int, Rater], facts: Facts, set_aside: dict[str, int]) -> Ratings:
-    numbers = np.fromiter(people, np.int64, len(people))
-    rank = np.argsort(numbers)
+    starts = np.flatnonzero(np.diff(rows.rater, prepend=-1))  # a rater's rows stand together
+    places = {number: place for place, number in enumerate(people)}
+    whose = np.array([places[number] for number in rows.rater[starts].tolist()], dtype=np.int64)
     return Ratings(
         raters=tuple(people.values()),
         facts=facts,
         item=rows.item,
-        rater=rank[np.searchsorted(numbers[rank], rows.rater)] if numbers.size else rows.rater,
+        rater=np.repeat(whose, np.diff(starts, append=rows.rater.size)),
         code=rows.code.astype(np.int64),
         order=rows.order.astype(np.int64),
         repeat=rows.repeat,
