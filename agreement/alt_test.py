@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ Measure = Literal["match", "rmse"]
 LEAST_ITEMS = 30
 RATE = 0.05
 PASSES_AT = 0.5
+ROUNDING = 1e-12  # relative difference of two distances that are the same
 EPSILONS = tuple(round(0.05 * step, 2) for step in range(7))
 
 
@@ -100,23 +102,46 @@ class Duel:
         return {}
 
 
-def _closeness(value: FloatArray, others: FloatArray, measure: Measure) -> FloatArray:
-    """Return how close each value is to the remaining humans of its item (others x items, NaN is absent)."""
-    present = np.isfinite(others)
-    many = np.maximum(present.sum(axis=0), 1)
-    if measure == "match":
-        return np.asarray(((others == value) & present).sum(axis=0) / many)
-    square = np.where(present, (others - value) ** 2, 0.0).sum(axis=0) / many
-    return np.asarray(-np.sqrt(square))
+@dataclass(frozen=True, eq=False)
+class _Distances:
+    """How far everybody is from the humans, added up over each item: every pair of raters is compared once.
+
+    `of_human` (humans x items) is of each human from all the others; `of_judge` is the judge's from each human.
+    """
+
+    present: BoolArray
+    judged: BoolArray
+    of_human: FloatArray
+    of_judge: FloatArray
+
+    @classmethod
+    def of(cls, humans: FloatArray, judge: FloatArray, measure: Measure) -> _Distances:
+        """Return the distances of humans (items x humans) and judge (items)."""
+        people = np.ascontiguousarray(humans.T)
+        present, judged = np.isfinite(people), np.isfinite(judge)
+        people, judge = np.where(present, people, 0.0), np.where(judged, judge, 0.0)
+        of_human = np.zeros_like(people)
+        for one, two in combinations(range(len(people)), 2):
+            apart = _apart(people[one], people[two], measure) * (present[one] & present[two])
+            of_human[one] += apart
+            of_human[two] += apart
+        of_judge = [_apart(one, judge, measure) * here for one, here in zip(people, present, strict=True)]
+        return cls(present, judged, of_human, np.stack(of_judge) if of_judge else np.zeros_like(people))
+
+    def hold_duel(self, left_out: int, cluster: IntArray | None) -> Duel:
+        """Return the judge's duel with one human: whoever is less far from the others does better."""
+        many = self.present.sum(axis=0)
+        used = self.present[left_out] & self.judged & (many >= 2)
+        of_human = self.of_human[left_out][used]
+        of_judge = (self.of_judge.sum(axis=0) - self.of_judge[left_out])[used]
+        same = np.abs(of_judge - of_human) <= ROUNDING * (of_judge + of_human)
+        cluster = None if cluster is None else cluster[used]
+        return Duel(same | (of_judge < of_human), same | (of_human < of_judge), cluster, used)
 
 
-def _duel(humans: FloatArray, judge: FloatArray, left_out: int, measure: Measure, cluster: IntArray | None) -> Duel:
-    own, others = humans[:, left_out], np.delete(humans.T, left_out, axis=0)
-    used = np.isfinite(own) & np.isfinite(judge) & np.isfinite(others).any(axis=0)
-    of_judge, of_human = _closeness(judge, others, measure)[used], _closeness(own, others, measure)[used]
-    same = np.abs(of_judge - of_human) <= 1e-12
-    cluster = None if cluster is None else cluster[used]
-    return Duel(same | (of_judge > of_human), same | (of_human > of_judge), cluster, used)
+def _apart(one: FloatArray, two: FloatArray, measure: Measure) -> FloatArray:
+    """Return by item how far two raters are apart; the root of the mean square grows with the sum of squares."""
+    return (one != two).astype(np.float64) if measure == "match" else np.asarray((one - two) ** 2)
 
 
 def _p_value(duel: Duel, epsilon: float, small: str, sampling: Sampling) -> float:
@@ -159,7 +184,8 @@ def hold_duels(
     """Return the judge's duel (N) with each human (N x R); NaN is missing, as is -1 when labels are matched."""
     humans, judge = _prepare(raters, measure)
     cluster = None if clusters is None else number_clusters(clusters)[0]
-    return tuple(_duel(humans, judge, index, measure, cluster) for index in range(humans.shape[1]))
+    distances = _Distances.of(humans, judge, measure)
+    return tuple(distances.hold_duel(index, cluster) for index in range(humans.shape[1]))
 
 
 def passes_alt_test(raters: tuple[ArrayLike, ArrayLike], measure: Measure = "match", epsilon: float = 0.2) -> bool:

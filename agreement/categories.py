@@ -108,11 +108,17 @@ def code_values(values: FloatArray) -> tuple[FloatArray, IntArray]:
     return distinct, place
 
 
+def code_numbers(numbers: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the distinct whole numbers, rising, and the place of each one among them."""
+    if numbers.size and numbers.min() >= 0 and numbers.max() < 8 * numbers.size:
+        used = np.bincount(numbers) > 0  # small whole numbers are sooner counted than sorted
+        return np.flatnonzero(used), (np.cumsum(used) - 1)[numbers]
+    distinct, place = np.unique(numbers, return_inverse=True)
+    return distinct, place
+
+
 def number_clusters(clusters: ArrayLike) -> tuple[IntArray, int]:
     """Return each item's cluster as 0, 1, 2 … and how many there are."""
     array = np.asarray(clusters).reshape(-1)
-    if array.dtype.kind == "i" and array.size and array.min() >= 0 and array.max() < 8 * array.size:
-        used = np.bincount(array) > 0  # small whole numbers are sooner counted than sorted
-        return (np.cumsum(used) - 1)[array], int(used.sum())
-    names, index = np.unique(array, return_inverse=True)
-    return index.astype(np.int64), int(names.size)
+    names, index = code_numbers(array) if array.dtype.kind == "i" else np.unique(array, return_inverse=True)
+    return index.astype(np.int64, copy=False), int(names.size)

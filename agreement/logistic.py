@@ -16,6 +16,7 @@ EXACT = "the verdicts follow the model exactly, so they say nothing of the uncer
 FEW_ROWS = 8
 SINGULAR = 1e12  # condition of a matrix beyond which a solution means nothing
 MANY = 5_000  # clusters
+LONG, SOME = 50_000, 2_000  # rows, from which a fit begins with that of about so many of them
 MOST_NUMBERS = 2_000_000
 LARGEST = 15.0  # a logit beyond this means that the maximum lies at infinity
 
@@ -64,21 +65,35 @@ def fit_logistic(
         or np.linalg.matrix_rank(_products(columns, columns), hermitian=True) < width
     ):
         return LogisticFit(*none, groups, "too few items, or nothing varies")
-    beta, share = np.zeros(width), np.full(n, 0.5)
+    beginning, found = np.zeros(width), None
+    if n > LONG:  # where some of the rows lead, all of them need few steps more
+        some = slice(None, None, n // SOME)
+        near = _climb(outcome[some], columns[:, some], weight[some], beginning)
+        found = None if near is None else _climb(outcome, columns, weight, near)
+    if found is None:
+        found = _climb(outcome, columns, weight, beginning)
+    if found is None:
+        return LogisticFit(*none, groups, "the verdicts are separated perfectly, so no finite coefficient fits best")
+    share = expit(found @ columns)
+    spread, residual = weight * share * (1.0 - share), weight * (outcome - share)
+    return LogisticFit(found, _spread_of(columns, spread, residual, owner), groups)
+
+
+def _climb(outcome: FloatArray, columns: FloatArray, weight: FloatArray, beta: FloatArray) -> FloatArray | None:
+    """Return the coefficients of the greatest likelihood, from some to begin with; None where it has no maximum."""
     for _ in range(STEPS):
+        logit = beta @ columns
+        if np.abs(logit).max() > 10 * LARGEST:
+            return None
+        share = expit(logit)
         information = _products(columns * (weight * share * (1.0 - share)), columns)
         if np.linalg.cond(information) > SINGULAR:
-            break
+            return None
         step = np.linalg.solve(information, columns @ (weight * (outcome - share)))
         beta = beta + step
-        logit = beta @ columns
-        share = expit(logit)
         if np.abs(step).max() < CLOSE:
-            spread, residual = weight * share * (1.0 - share), weight * (outcome - share)
-            return LogisticFit(beta, _spread_of(columns, spread, residual, owner), groups)
-        if np.abs(logit).max() > 10 * LARGEST:
-            break
-    return LogisticFit(*none, groups, "the verdicts are separated perfectly, so no finite coefficient fits best")
+            return beta
+    return None
 
 
 def _spread_of(columns: FloatArray, spread: FloatArray, residual: FloatArray, owner: IntArray) -> FloatArray:

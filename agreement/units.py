@@ -72,15 +72,20 @@ def units_of_kinds(rows: ArrayLike, kind: IntArray, clusters: ArrayLike | None =
     array = np.asarray(rows, dtype=np.float64)
     kinds = array.reshape(array.shape[0], -1)
     if clusters is None:
-        times = np.bincount(kind, minlength=len(kinds))
-        held = times > 0
-        return Units(*take_together(kinds[held], times[held]), array.shape[1:], int(kind.size))
+        return units_of_times(array, np.bincount(kind, minlength=len(kinds)))
     owner, many = number_clusters(clusters)
     if many * len(kinds) > MOST_COUNTS:
         return units_of(array[kind], owner)
     given = np.bincount(owner * len(kinds) + kind, minlength=many * len(kinds)).reshape(many, len(kinds))
     vectors, times = count_vectors(given)
     return Units(*take_together(vectors @ kinds, times), array.shape[1:], int(kind.size), many)
+
+
+def units_of_times(rows: ArrayLike, times: IntArray) -> Units:
+    """Return units of contributions that so many items make."""
+    array, held = np.asarray(rows, dtype=np.float64), times > 0
+    kinds = array[held].reshape(int(held.sum()), int(np.prod(array.shape[1:])))
+    return Units(*take_together(kinds, times[held]), array.shape[1:], int(times.sum()))
 
 
 def sum_by_cluster(rows: ArrayLike, cluster: IntArray, clusters: int) -> FloatArray:

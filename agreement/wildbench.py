@@ -9,11 +9,20 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from agreement.categories import BoolArray, Categories, FloatArray, IntArray, check_codes, code_values, number_clusters
+from agreement.categories import (
+    BoolArray,
+    Categories,
+    FloatArray,
+    IntArray,
+    check_codes,
+    code_numbers,
+    code_values,
+    number_clusters,
+)
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Sampling, Statistic, estimate
 from agreement.pairs import divide
-from agreement.units import Units, units_of, units_of_kinds
+from agreement.units import Units, units_of, units_of_times
 
 GROUP_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
@@ -41,6 +50,8 @@ TASK_GROUPS: Mapping[str, str] = MappingProxyType(
         "Data Analysis": "Math & Data Analysis",
     }
 )
+NOTHING_READABLE = "no readable verdict"
+MOST_BITS = 62  # of a whole number that says in which groups an item is
 LENGTH_RULES: tuple[float, ...] = (0, 100, 500, 1000, 1500, float("inf"))
 
 
@@ -63,19 +74,29 @@ def apply_length_rule(
     return np.where(made, categories.tie, array), int(made.sum())
 
 
+_MEAN = Statistic(lambda sums: divide(sums[..., 0], sums[..., 1]))
+
+
 def estimate_mean(values: FloatArray, sampling: Sampling, clusters: ArrayLike | None = None) -> Estimate:
     """Return the mean of what is not NaN, with an interval over items or clusters."""
     seen = np.isfinite(values)
     if not seen.any():
-        return undefined("no readable verdict")
+        return undefined(NOTHING_READABLE)
     if clusters is None:  # values are few, whatever the number of items
-        distinct, counts = np.unique(values[seen], return_counts=True)
-        rows = np.column_stack([distinct, np.ones_like(distinct)])
-        units = Units(rows, counts.astype(np.int64), (2,), int(counts.sum()))
-    else:
-        rows = np.column_stack([values[seen], np.ones(int(seen.sum()))])
-        units = units_of(rows, number_clusters(np.asarray(clusters)[seen])[0])
-    return estimate(units, Statistic(lambda s: divide(s[..., 0], s[..., 1])), sampling)
+        distinct, code = code_values(values[seen])
+        return _estimate_counted(distinct, np.bincount(code), sampling)
+    rows = np.column_stack([values[seen], np.ones(int(seen.sum()))])
+    units = units_of(rows, number_clusters(np.asarray(clusters)[seen])[0])
+    return estimate(units, _MEAN, sampling)
+
+
+def _estimate_counted(values: FloatArray, times: IntArray, sampling: Sampling) -> Estimate:
+    """Return the mean of values that occur so many times."""
+    held = times > 0
+    if not held.any():
+        return undefined(NOTHING_READABLE)
+    rows = np.column_stack([values[held], np.ones(int(held.sum()))])
+    return estimate(Units(rows, times[held], (2,), int(times.sum())), _MEAN, sampling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,34 +119,66 @@ def average_groups(
     All groups are resampled together, by item or cluster.
     """
     seen = np.isfinite(values)
-    known, inside, owner = values[seen], member[seen], None if clusters is None else np.asarray(clusters)[seen]
-    means = tuple(estimate_mean(known[here], sampling, None if owner is None else owner[here]) for here in inside.T)
+    known, inside = values[seen], member[seen]
     held = np.flatnonzero(inside.any(axis=0))
-    if not held.size:
-        return Averaged(means, undefined("no group has a readable verdict"))
 
     def average(sums: FloatArray) -> FloatArray:
         found = divide(sums[..., held, 0], sums[..., held, 1])
         return np.asarray(found @ weights[held] / weights[held].sum())
 
-    units = _units_of_groups(known, inside, owner)
+    if clusters is None:  # few values in few sets of groups, whatever the number of items
+        counted = _Counted.of(known, inside)
+        means = tuple(_estimate_counted(counted.values, times, sampling) for times in counted.by_group())
+        units = counted.units()
+    else:
+        owner = np.asarray(clusters)[seen]
+        means = tuple(estimate_mean(known[here], sampling, owner[here]) for here in inside.T)
+        units = units_of(_contributions(known, inside), owner)
+    if not held.size:
+        return Averaged(means, undefined("no group has a readable verdict"))
     made = estimate(units, Statistic(average), sampling)
     return Averaged(means, replace(made, n=int(inside.any(axis=1).sum())))
 
 
-def _units_of_groups(values: FloatArray, inside: BoolArray, clusters: IntArray | None) -> Units:
-    """Return what is resampled of values in groups: each group's sum and size."""
+def _contributions(values: FloatArray, inside: BoolArray) -> FloatArray:
+    """Return what each value adds to its groups' sums and sizes."""
+    return np.stack([values[:, None] * inside, inside.astype(np.float64)], axis=-1)
 
-    def contribute(value: FloatArray, member: BoolArray) -> FloatArray:
-        return np.stack([value[:, None] * member, member.astype(np.float64)], axis=-1)
 
-    if clusters is not None:
-        return units_of(contribute(values, inside), clusters)
-    # Few values in few sets of groups, whatever the number of items.
-    distinct, code = code_values(values)
-    _, first, group = np.unique(inside @ 2.0 ** np.arange(inside.shape[1]), return_index=True, return_inverse=True)
-    every = np.repeat(distinct, first.size), np.tile(inside[first], (distinct.size, 1))
-    return units_of_kinds(contribute(*every), code * first.size + group)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Counted:
+    """How many items (V x S) have each distinct value and are in each set of groups; `sets` (S x G) says which."""
+
+    values: FloatArray
+    sets: BoolArray
+    times: IntArray
+
+    @classmethod
+    def of(cls, values: FloatArray, inside: BoolArray) -> _Counted:
+        """Count values, each in its set of groups."""
+        distinct, code = code_values(values)
+        sets, place = _distinct_sets(inside)
+        times = np.bincount(code * len(sets) + place, minlength=distinct.size * len(sets))
+        return cls(distinct, sets, times.reshape(distinct.size, len(sets)))
+
+    def by_group(self) -> IntArray:
+        """Return how often each group has each value (G x V)."""
+        return np.asarray((self.times @ self.sets.astype(np.int64)).T)
+
+    def units(self) -> Units:
+        """Return what is resampled: each group's sum and size."""
+        every = np.repeat(self.values, len(self.sets)), np.tile(self.sets, (self.values.size, 1))
+        return units_of_times(_contributions(*every), self.times.reshape(-1))
+
+
+def _distinct_sets(inside: BoolArray) -> tuple[BoolArray, IntArray]:
+    """Return the distinct sets of groups that items are in (S x G), and the place of each item's among them."""
+    if inside.shape[1] > MOST_BITS:
+        sets, place = np.unique(inside, axis=0, return_inverse=True)
+        return sets, place.reshape(-1)
+    bits = 2 ** np.arange(inside.shape[1])
+    numbers, place = code_numbers(inside @ bits)
+    return (numbers[:, None] & bits) > 0, place
 
 
 def average_baselines(

@@ -170,7 +170,7 @@ def describe_pace(panel: Panel, place: int) -> dict[str, Any]:
 def describe_drift(panel: Panel, place: int) -> dict[str, Any]:
     """Return a person's agreement with the other people in the first and the second half of their work."""
     names = ("early", "late", "difference")
-    counts, label = panel.people_counts.copy(), panel.codes[:, place]
+    counts, label = panel.people_counts.copy(order="K"), panel.codes[:, place]
     labelled = np.flatnonzero(label >= 0)
     counts[labelled, label[labelled]] -= 1
     others = take_majority_of(counts, panel.categories).codes

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agreement import categories
+from agreement import categories, logistic, wildbench
 from agreement import units as resampled
 from agreement.alt_test import hold_duels, rate_domains, run_alt_test
 from agreement.bradley_terry import Games
@@ -18,7 +18,7 @@ from agreement.logistic import fit_logistic
 from agreement.many import count_labels
 from agreement.pairs import divide
 from agreement.units import count_vectors, take_together, units_of, units_of_kinds
-from agreement.wildbench import average_groups
+from agreement.wildbench import average_groups, estimate_mean
 
 SHARE = Statistic(lambda sums: divide(sums[..., 0], sums[..., 1]))
 
@@ -90,6 +90,24 @@ def test_a_row_may_stand_for_several_observations_of_a_logistic_fit() -> None:
     assert short.groups == long.groups
 
 
+@pytest.mark.parametrize("rows", ["that tell nearly as much", "that are separated", "that lead astray"])
+def test_a_long_logistic_fit_may_begin_where_some_of_its_rows_lead(rows: str, monkeypatch) -> None:
+    rng = np.random.default_rng(7)
+    design = np.column_stack([np.ones(300), rng.normal(size=300)])
+    outcome = (rng.random(300) < 0.4).astype(float)
+    if rows == "that are separated":
+        outcome[::10] = design[::10, 1] > 0
+    elif rows == "that lead astray":
+        outcome[::10] = design[::10, 1] > 0
+        outcome[10] = 1.0 - outcome[10]
+    whole = fit_logistic(outcome, design)
+    monkeypatch.setattr(logistic, "LONG", 100)
+    monkeypatch.setattr(logistic, "SOME", 30)
+    found = fit_logistic(outcome, design)
+    assert found.coefficients == pytest.approx(whole.coefficients, rel=1e-9, abs=1e-12)
+    assert found.covariance == pytest.approx(whole.covariance, rel=1e-9, abs=1e-12)
+
+
 def test_games_played_several_times_have_the_terms_of_each_game() -> None:
     rng = np.random.default_rng(4)
     one, two = rng.integers(0, 2, 60), rng.integers(2, 4, 60)
@@ -105,6 +123,30 @@ def test_games_played_several_times_have_the_terms_of_each_game() -> None:
         assert (found.value, found.low, found.high) == pytest.approx((wanted.value, wanted.low, wanted.high), rel=1e-9)
 
 
+@pytest.mark.parametrize("measure", ["match", "rmse"])
+def test_duels_are_held_as_the_test_defines_them(measure: str) -> None:
+    """Each human's and the judge's closeness to the remaining humans, item by item."""
+    rng = np.random.default_rng(8)
+    values = np.array([0.1, 0.2, 0.7, 1.3])
+    humans = np.where(rng.random((200, 4)) < 0.3, np.nan, values[rng.integers(0, 4, (200, 4))])
+    judge = np.where(rng.random(200) < 0.1, np.nan, values[rng.integers(0, 4, 200)])
+
+    def closeness(value: float, others: list[float]) -> float:
+        if measure == "match":
+            return sum(value == other for other in others) / len(others)
+        return -float(np.sqrt(np.mean([(value - other) ** 2 for other in others])))
+
+    for left_out, duel in enumerate(hold_duels((humans, judge), measure)):
+        expected = {}
+        for at in range(200):
+            own, others = humans[at, left_out], [one for one in np.delete(humans[at], left_out) if np.isfinite(one)]
+            if np.isfinite(own) and np.isfinite(judge[at]) and others:
+                expected[at] = closeness(judge[at], others) - closeness(own, others)
+        assert np.flatnonzero(duel.used).tolist() == list(expected)
+        assert duel.judge.tolist() == [gap >= -1e-12 for gap in expected.values()]
+        assert duel.human.tolist() == [gap <= 1e-12 for gap in expected.values()]
+
+
 def test_a_domain_is_tested_as_if_it_were_alone() -> None:
     rng = np.random.default_rng(5)
     humans = np.where(rng.random((400, 3)) < 0.2, np.nan, rng.integers(0, 3, (400, 3)).astype(float))
@@ -115,12 +157,16 @@ def test_a_domain_is_tested_as_if_it_were_alone() -> None:
     assert found["b"] is None
 
 
-def test_groups_of_items_have_the_average_that_their_own_rows_give() -> None:
+@pytest.mark.parametrize("most", [0, 62])
+def test_groups_of_items_have_the_average_that_their_own_rows_give(most: int, monkeypatch) -> None:
+    monkeypatch.setattr(wildbench, "MOST_BITS", most)
     rng = np.random.default_rng(6)
     values, member = rng.choice([-1.0, 0.0, 1.0, np.nan], 200), rng.random((200, 3)) < 0.4
     weights, every = np.ones(3), np.arange(200)
     alone, clustered = (average_groups(values, member, weights, Sampling(200), by) for by in (None, every))
     assert alone.average.value == pytest.approx(clustered.average.value, rel=1e-12)
+    for made, here in zip(alone.groups, member.T, strict=True):
+        assert made == estimate_mean(values[here], Sampling(200))
     # Clusters have the wider tails of t, which at this number is hardly wider.
     assert clustered.average.low <= alone.average.low < alone.average.high <= clustered.average.high
     assert clustered.average.low == pytest.approx(alone.average.low, abs=0.01)
