@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from exchange.endpoints import Connected, Endpoints
+from exchange.readiness import MANY, make_ready
 from exchange.run_order import RunOrder, order_again
 from exchange.study_run import judge_study, prepare_run
 from judge.domain import AccordError, Failure, InputError, Prompt, Reply, StorageError
@@ -184,6 +185,14 @@ class _Job:
             self.stopped = self.stopped or str(error)
         finally:
             self.over = True
+        if self.part.reused + self.run.summary.calls >= MANY:
+            self._make_ready()
+
+    def _make_ready(self) -> None:
+        try:
+            make_ready(self.store, self.order.study, _log.info)
+        except Exception:  # noqa: BLE001 (the run is over; whoever asks for its numbers makes them, or is told why not)
+            _log.warning("the numbers of %r could not be made ready", self.order.study, exc_info=True)
 
     async def _go(self) -> str | None:
         """Run to the end and return why it was stopped, if it was."""

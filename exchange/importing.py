@@ -17,6 +17,7 @@ from exchange.formats.cells import WRITTEN, fits
 from exchange.formats.columns import fill_mapping
 from exchange.formats.table import convert_table
 from exchange.interchange import FieldError, Record, record_from_json
+from exchange.readiness import MANY, make_ready
 from exchange.rows import Row
 from exchange.sources import has_mojibake, is_table, read_rows, repair_mojibake
 from judge.domain import InputError, ItemError, Scale, Study, StudyError
@@ -33,7 +34,6 @@ SHOWN_ERRORS = 20
 PREVIEWED_ERRORS = 200
 PREVIEWED_ITEMS = 3
 TOLD_EVERY = 10_000
-MADE_READY = 50_000  # verdicts in one import, after which whoever asks for numbers first would wait for them
 _MISSING = frozenset({".", "-", "na", "n/a", "nan", "null", "none"})  # as other programs write what nobody said
 _SAID_NOTHING = ": leave the cell empty, or the verdict out, where nobody said anything"
 
@@ -148,11 +148,8 @@ def _store(store: Store, request: ImportRequest, check: _Check, spool: IO[bytes]
     if check.added != Added():
         added = {"items": check.added.items, "verdicts": check.added.verdicts, "format": check.format}
         store.record_event("import", request.study, **added, by=request.by)
-    if check.added.verdicts >= MADE_READY:
-        from exchange.questions import make_ready  # statistics take longer to load than a small import takes
-
-        tell("making the numbers")
-        make_ready(store, request.study)
+    if check.added.verdicts >= MANY:
+        make_ready(store, request.study, tell)
 
 
 class _Check:

@@ -1,8 +1,8 @@
 """Answers that take a while to make, kept for whoever asks the same again.
 
 An answer holds while what it was made from stays as it is. Of one that took long, the last is given at once even when
-it no longer holds, and says so; whoever was given it may then have the new one made. Such answers are kept in the
-database too: a server that has just been started has them.
+it no longer holds, and says so; whoever was given it may then have the new one made. All but the quickest answers are
+kept in the database too: a server that has just been started has them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from storage.answers import StoredAnswer
 from storage.store import Store
 
 MOST_KEPT = 16
+KEPT = 0.2  # seconds to make an answer, beyond which it is kept in the database
 LONG = 1.0  # seconds to make an answer, beyond which nobody is kept waiting who can be given the last one
 
 
@@ -98,7 +99,7 @@ class KeptAnswers:
     def _make(self, question: Question, state: str) -> Known:
         moment, began = datetime.now(UTC), perf_counter()
         known = Known(question.make(), moment, state, perf_counter() - began)
-        if known.seconds >= LONG:
+        if known.seconds >= KEPT:
             with suppress(StorageError):  # a database that can only be read gives answers as well
                 stored = StoredAnswer(known.answer, known.state, known.moment, known.seconds)
                 self._store.keep_answer(question.study, question.key, stored)

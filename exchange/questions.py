@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from exchange.agreeing import agree, list_disagreements
-from exchange.kept_answers import KeptAnswers, Question
+from exchange.kept_answers import Question
 from exchange.panel import Options
 from storage.store import Store
 
@@ -21,11 +21,6 @@ def ask_differences(store: Store, study: str, rules: Options, judge: str) -> Que
     """Ask for the items on which a judge and the people differ."""
     make = partial(list_disagreements, store, study, rules, judge)
     return _ask(store, study, rules, ("differences", study, rules, judge), make)
-
-
-def make_ready(store: Store, study: str) -> None:
-    """Have the numbers under the usual rules ready, so that whoever opens a large study first need not wait."""
-    KeptAnswers(store).answer(ask_numbers(store, study, Options()))
 
 
 def _ask(store: Store, study: str, rules: Options, asked: tuple[Any, ...], make: Callable[[], Any]) -> Question:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from exchange.readiness import MANY, make_ready
 from terminal.command import (
     BY,
     DEFAULT_DATABASE,
@@ -100,12 +101,19 @@ def judge(
             write(json.dumps(estimate, ensure_ascii=False, indent=1) + "\n" if as_json else told_estimate(estimate))
             return
         store.record_event("run_started", study, judge=name or model or "embedded", by=BY)
-        done = run_judge(store, wanted, lambda line: typer.echo(line, err=True))
+        done = run_judge(store, wanted, _tell)
     write(json.dumps(done, ensure_ascii=False, indent=1) + "\n" if as_json else told_run(done))
     for line in told_problems(done):
-        typer.echo(line, err=True)
+        _tell(line)
+    if done["calls"] + done["reused"] >= MANY:
+        with clear_errors(), opened(database) as whole:
+            make_ready(whole, study, _tell)
     if done["stopped"] or done["run"].get("failed"):
         raise typer.Exit(1)
+
+
+def _tell(line: str) -> None:
+    typer.echo(line, err=True)
 
 
 def reparse(study: StudyName, as_json: AsJson = False, database: DatabaseUrl = DEFAULT_DATABASE) -> None:

@@ -18,6 +18,9 @@ from openai_server import OpenAIServer, completion, error
 from exchange.background import BY_PERSON, BY_SERVER, Runs
 from exchange.endpoints import EMBEDDED, Endpoints, Preset
 from exchange.judging import JudgeOrder, run_judge
+from exchange.kept_answers import KeptAnswers
+from exchange.panel import Options
+from exchange.questions import ask_numbers
 from exchange.run_order import RunOrder, estimate_order, order_again
 from judge.domain import InputError, StudyError
 from judge.run import Limits, Prices
@@ -80,6 +83,29 @@ def test_a_run_is_what_the_command_line_would_have_done(store, make_study, runs)
     assert told.seconds_a_call > 0
     assert told.finished is not None
     assert not told.active
+
+
+def test_a_long_run_leaves_the_usual_numbers_for_whoever_opens_the_study_first(store, make_study, runs, monkeypatch):
+    monkeypatch.setattr("exchange.background.MANY", 20)
+    monkeypatch.setattr("exchange.kept_answers.KEPT", 0.0)
+    make_study(10)
+    with OpenAIServer(lambda seen: GOOD) as server:
+        runs.wait(runs.start(order(server)))
+    monkeypatch.setattr("exchange.questions.agree", lambda *_: pytest.fail("computed again"))
+    numbers = KeptAnswers(store).answer(ask_numbers(store, "s", Options())).answer
+    assert ([judge["name"] for judge in numbers["judges"]], numbers["flow"]["verdicts"]) == (["m"], 20)
+
+
+def test_numbers_that_cannot_be_made_ready_leave_a_run_as_it_is(store, make_study, runs, monkeypatch, caplog) -> None:
+    monkeypatch.setattr("exchange.background.MANY", 20)
+    monkeypatch.setattr("exchange.questions.agree", lambda *_: 1 / 0)
+    make_study(10)
+    with OpenAIServer(lambda seen: GOOD) as server:
+        number = runs.start(order(server))
+        runs.wait(number)
+    [progress] = runs.progress("s")
+    assert (progress.state, progress.done, progress.stopped) == ("done", 20, None)
+    assert "the numbers of 's' could not be made ready" in caplog.text
 
 
 def test_the_share_of_pairs_with_one_label_in_both_orders_is_counted(store, make_study, runs) -> None:

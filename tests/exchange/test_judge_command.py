@@ -10,7 +10,11 @@ import pytest
 from judging_study import GOOD, ROOT, order, quiet
 from openai_server import OpenAIServer, completion, error, hanging, refusing
 
+import terminal.judge
 from exchange.judging import estimate_run, run_judge
+from exchange.kept_answers import KeptAnswers
+from exchange.panel import Options
+from exchange.questions import ask_numbers
 from judge.domain import InputError, Study
 from judge.protocol import find_protocol
 from judge.run import Limits, Prices
@@ -42,6 +46,17 @@ def test_a_judge_is_asked_without_waiting_for_what_a_run_does_not_need(make_stud
     if database.startswith("sqlite"):
         unneeded.add("sqlalchemy.dialects.postgresql")
     assert not loaded & unneeded
+
+
+def test_after_a_long_run_the_usual_numbers_are_there(store, make_study, database, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("terminal.judge.MANY", 4)
+    monkeypatch.setattr("exchange.kept_answers.KEPT", 0.0)
+    make_study(2)
+    with OpenAIServer(lambda seen: GOOD) as server:
+        terminal.judge.judge("s", "m", server.url, database=database)
+    assert "making the numbers" in capsys.readouterr().err
+    monkeypatch.setattr("exchange.questions.agree", lambda *_: pytest.fail("computed again"))
+    assert KeptAnswers(store).answer(ask_numbers(store, "s", Options())).answer["flow"]["verdicts"] == 4
 
 
 def by_question(*answers):
