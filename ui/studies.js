@@ -1,15 +1,22 @@
 // What the studies page's panels share: ways to other pages, moments in the reader's time, clicks that become events.
 const asked = ({ dataset }) => ({ study: dataset.study, item: dataset.item, annotator: dataset.annotator });
-// What was chosen for the columns of these files: an answer to an earlier choice must not undo a later one.
-const chosen = { files: null, fields: new Map() };
+// What was chosen for the columns of these files: an answer to an earlier choice must not undo a later one. Where it is
+// the last to come, the choices as they are now are asked for once more.
+const chosen = { files: null, fields: new Map(), again: 0, asked: false };
+const assign = () => trigger("assign", { fields: [...chosen.fields] });
 const showChosen = () => {
+  clearTimeout(chosen.again);
   const table = element.querySelector("[data-mapping]");
   if (!table || table.dataset.mapping !== chosen.files) {
     chosen.files = table?.dataset.mapping ?? null;
     chosen.fields.clear();
   }
+  table?.toggleAttribute("data-chosen", chosen.fields.size > 0);
   for (const choice of table?.querySelectorAll("select") ?? []) {
-    choice.value = chosen.fields.get(choice.dataset.column) ?? choice.value;
+    const wanted = chosen.fields.get(choice.dataset.column) ?? choice.value;
+    if (choice.value === wanted) continue;
+    choice.value = wanted;
+    if (!chosen.asked) chosen.again = setTimeout(() => { chosen.asked = true; assign(); }, 500);
   }
 };
 const dress = () => {
@@ -66,5 +73,7 @@ element.addEventListener("change", ({ target }) => {
     if (other !== target && other.value === target.value && target.value !== "label:") other.value = "";
     chosen.fields.set(other.dataset.column, other.value);
   }
-  trigger("assign", { fields: [...chosen.fields] });
+  table.toggleAttribute("data-chosen", true);
+  chosen.asked = false;
+  assign();
 });

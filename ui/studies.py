@@ -21,7 +21,7 @@ from ui.notices import count, show_bar, show_empty, show_failure, show_link, sho
 from ui.page import INSTANT, Settings, asked, fall_silent, on_load, open_door, say_at_once, signed_in
 from ui.planning import PlanControls, PlanPanel
 from ui.study_form import StudyForm, StudyFormControls
-from ui.uploads import ASSIGNING, CHOOSING, WORKING, Upload, UploadControls, UploadPanel, chosen_mapping, told_import
+from ui.uploads import ASSIGNING, CHOOSING, WORKING, Upload, UploadControls, UploadPanel, chosen_fields, told_import
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,10 @@ class Studies:
         on.upload.preview.assign(self.assign, files, [on.upload.mapping, *shown], **ASSIGNING)
         on.upload.repair.input(self.preview, inputs, shown, **CHOOSING)
         say_at_once(on.store_upload.click, on.stored, "Importing …")
-        imported = on.store_upload.click(self.store_upload, inputs, [on.stored, on.store_upload], **WORKING)
+        as_chosen = self.upload.as_chosen(inputs.index(on.upload.mapping))
+        imported = on.store_upload.click(
+            self.store_upload, inputs, [on.stored, on.store_upload], js=as_chosen, **WORKING
+        )
         fall_silent(received, on.stored)
         fall_silent(imported, on.stored)
         imported.then(self.refresh, None, [on.head, *ItemsPanel.outputs(on.items)], **INSTANT)
@@ -211,7 +214,7 @@ class Studies:
         self, files: list[str] | None, repair: bool, event: gr.EventData, request: gr.Request
     ) -> tuple[str, str, Any, Any, str]:
         """Show what the files would add with other meanings of their columns."""
-        mapping = chosen_mapping(event)
+        mapping = chosen_fields(event)
         return mapping, *self.preview(files, mapping, repair, request)
 
     def preview(

@@ -14,7 +14,7 @@ from storage.store import Store
 from ui.items import SCRIPT
 from ui.notices import send_to, show_failure, show_success
 from ui.page import fall_silent, on_choice, say_at_once, signed_in
-from ui.uploads import ASSIGNING, CHOOSING, WORKING, Upload, UploadControls, UploadPanel, chosen_mapping
+from ui.uploads import ASSIGNING, CHOOSING, WORKING, Upload, UploadControls, UploadPanel, chosen_fields
 
 SUITED = ""  # the first item decides
 
@@ -148,7 +148,8 @@ class StudyForm:
         on.upload.repair.input(self.preview, inputs, shown, **CHOOSING)
         on_choice(on.protocol, self.preview, inputs, shown, CHOOSING)
         say_at_once(on.create.click, on.told, "Making the study …")
-        created = on.create.click(self.create, [*inputs, *on.settings], on.told, **WORKING)
+        as_chosen = self.upload.as_chosen(inputs.index(on.upload.mapping))
+        created = on.create.click(self.create, [*inputs, *on.settings], on.told, js=as_chosen, **WORKING)
         fall_silent(created, on.told)
 
     def receive(self, protocol: str, files: list[str] | None, repair: bool) -> tuple[str, str, Any]:
@@ -157,7 +158,7 @@ class StudyForm:
 
     def assign(self, protocol: str, files: list[str] | None, repair: bool, event: gr.EventData) -> tuple[str, str, Any]:
         """Show what the files would bring with other meanings of their columns."""
-        mapping = chosen_mapping(event)
+        mapping = chosen_fields(event)
         return mapping, *self.preview(protocol, files, mapping, repair)
 
     def preview(self, protocol: str, files: list[str] | None, mapping: str, repair: bool) -> tuple[str, Any]:

@@ -28,6 +28,13 @@ WORKING: dict[str, Any] = {"show_progress": "minimal", "api_visibility": "privat
 CHOOSING: dict[str, Any] = {**WORKING, "trigger_mode": "always_last"}
 # What comes with an event is only sent as it was if every event is: "always_last" sends that of an earlier one.
 ASSIGNING: dict[str, Any] = {**WORKING, "trigger_mode": "multiple"}
+# Whatever was answered to earlier choices, what is imported is what stands on the page: an input made from it.
+AS_CHOSEN = """(...inputs) => {
+  const table = document.querySelector("#%s-preview [data-chosen]");
+  const fields = ({ dataset, value }) => [dataset.column, value];
+  if (table) inputs[%d] = JSON.stringify([...table.querySelectorAll("select")].map(fields));
+  return inputs;
+}"""
 KEPT = ""  # a column that stands for no field is kept in the item's metadata
 OF_RATER = PER_RATER  # a column of verdicts that bears its rater's name
 NAMES = {
@@ -88,11 +95,9 @@ class Upload:
     def taken(cls, files: Sequence[str] | None, mapping: str, repair: bool) -> Upload:
         """Return what the controls say; a mapping that came from anywhere else than our page may be anything."""
         try:
-            said = json.loads(mapping or "{}")
-        except ValueError:
-            said = None
-        if not isinstance(said, dict) or not all(isinstance(column, str) for column in said.values()):
-            raise InputError("the columns were not understood: choose the file again")
+            said = map_fields(json.loads(mapping or "[]"))
+        except (TypeError, ValueError):
+            raise InputError("the columns were not understood: choose the file again") from None
         if wrong := next((Path(file).name for file in files or () if not is_data(file)), None):
             raise InputError(f"{wrong}: is not data that can be imported: {', '.join(ENDINGS)}, gzipped or not")
         return cls(tuple(files or ()), said, repair)
@@ -150,24 +155,31 @@ class UploadPanel:
         offer = gr.update(visible=found.mangled is not None or upload.repair)
         return show_preview(found, upload), offer, not found.wrong
 
+    def as_chosen(self, mapping_at: int) -> str:
+        """Return the script that makes the mapping among an event's inputs the one that stands on the page."""
+        return AS_CHOSEN % (self.name, mapping_at)
+
     def store_upload(self, request: ImportRequest) -> ImportOutcome:
         """Store what is new in the files, all of it or nothing."""
         return import_files(self.store, request, lambda _: None)
 
 
-def chosen_mapping(event: gr.EventData) -> str:
-    """Return the mapping that the page's choices make, as JSON; choices that are not ours make none."""
-    try:
-        chosen = [(str(column), str(field)) for column, field in event.fields]
-    except (TypeError, ValueError):
-        return ""
+def map_fields(chosen: Any) -> dict[str, str]:
+    """Return the mapping that choices of a field for each column make; what is no such list raises an error."""
+    if not isinstance(chosen, list):
+        raise TypeError("a list of columns with their fields")
     mapping: dict[str, str] = {}
     for column, field in chosen:
         if field == OF_RATER:
-            mapping[f"{PER_RATER}{column}"] = column
+            mapping[f"{PER_RATER}{column}"] = str(column)
         elif field in FIELDS:
-            mapping[field] = column
-    return json.dumps(mapping, ensure_ascii=False)
+            mapping[field] = str(column)
+    return mapping
+
+
+def chosen_fields(event: gr.EventData) -> str:
+    """Return the choices that the page sends with an event as JSON, as `Upload.taken` takes them."""
+    return json.dumps(event.fields, ensure_ascii=False)
 
 
 def told_import(done: ImportOutcome) -> str:

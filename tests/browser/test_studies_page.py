@@ -143,11 +143,11 @@ def test_a_file_is_previewed_imported_and_the_same_again_adds_nothing(open_page,
     assert served.store.study(filled).items == 61
 
 
-def test_columns_of_a_table_are_given_a_meaning(open_page, served, filled, tmp_path):
-    page = open_study(open_page, filled)
+def give_meaning(page, folder):
+    """Choose a table, and what each of its columns holds."""
     tab(page, "Import")
-    (tmp_path / "t.csv").write_text("nr,was,links,rechts,ana\nr1,warum?,x <b>,y,A+\n", encoding="utf-8")
-    page.locator("#more-files input[type=file]").set_input_files(tmp_path / "t.csv")
+    (folder / "t.csv").write_text("nr,was,links,rechts,ana\nr1,warum?,x <b>,y,A+\n", encoding="utf-8")
+    page.locator("#more-files input[type=file]").set_input_files(folder / "t.csv")
     expect(page.locator("#more-preview [role=alert]")).to_contain_text("choose below what each column holds")
     for column, meaning in {
         "nr": "id",
@@ -157,12 +157,46 @@ def test_columns_of_a_table_are_given_a_meaning(open_page, served, filled, tmp_p
         "ana": "verdicts of the rater this column is named after",
     }.items():
         page.get_by_label(f"{column} is taken as").select_option(label=meaning)
+
+
+def test_columns_of_a_table_are_given_a_meaning(open_page, served, filled, tmp_path):
+    page = open_study(open_page, filled)
+    give_meaning(page, tmp_path)
     expect(page.locator("#more-preview [role=status]")).to_contain_text("1 item with 1 verdict")
     expect(page.locator("#more-preview .side-a pre")).to_have_text("x <b>")
     page.get_by_role("button", name="Import", exact=True).click()
     expect(page.locator("#stored")).to_contain_text("added 1 item and 1 verdict")
     detail = served.store.item_detail(filled, "r1")
     assert (detail.item.response_a, detail.verdicts[0].rater, detail.verdicts[0].label) == ("x <b>", "ana", "A+")
+
+
+@pytest.mark.parametrize("patient", [False, True])
+def test_an_answer_that_comes_late_undoes_no_choice(open_page, served, filled, tmp_path, patient):
+    page, held = open_study(open_page, filled), []
+
+    def send(route):
+        """Keep back what was asked with all choices but the last, and whatever is asked after the answer to that."""
+        event = json.loads(route.request.post_data).get("event_data")
+        chosen = sum(field != "" for _, field in event["fields"]) if isinstance(event, dict) else 0
+        if chosen == 4 or (held == ["sent"] and chosen and not patient):
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/queue/join*", send)
+    give_meaning(page, tmp_path)
+    told = page.locator("#more-preview [role=status]")
+    expect(told).to_contain_text("1 item with 1 verdict")
+    [late] = held
+    held[:] = ["sent"]
+    late.continue_()
+    if patient:  # the page sees that this is not what was chosen last, and asks again
+        page.wait_for_timeout(2000)
+        expect(told).to_contain_text("1 item with 1 verdict")
+    else:
+        expect(told).to_contain_text("1 item with 0 verdicts")
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.locator("#stored")).to_contain_text("added 1 item and 1 verdict")
 
 
 def test_an_export_is_fetched_and_comes_back_with_equal_bytes(open_page, served, filled, name, tmp_path):

@@ -18,7 +18,7 @@ from ui.downloads import KINDS, DownloadsPanel, file_name
 from ui.page import Settings
 from ui.studies import Studies
 from ui.study_form import SUITED
-from ui.uploads import NAMES, Upload, chosen_mapping
+from ui.uploads import NAMES, Upload, map_fields
 
 pytestmark = pytest.mark.one_database
 
@@ -215,7 +215,7 @@ def test_every_field_of_a_table_can_be_chosen():
     assert set(NAMES) == FIELDS
 
 
-@pytest.mark.parametrize("mapping", ["[]", "{", '{"id": 4}', "nonsense"])
+@pytest.mark.parametrize("mapping", ["{}", "{", '[["x"]]', "nonsense", "[4]"])
 def test_a_mapping_that_is_not_ours_is_refused(page, sqlite, mapping, tmp_path):
     fill(sqlite)
     file = write(tmp_path / "i.jsonl", line("new"))
@@ -223,9 +223,10 @@ def test_a_mapping_that_is_not_ours_is_refused(page, sqlite, mapping, tmp_path):
     assert sqlite.study("s").items == 3
 
 
-@pytest.mark.parametrize("fields", [None, "x", [["one"]], [1], {"a": 1}])
-def test_choices_that_are_not_ours_map_nothing(fields):
-    assert chosen_mapping(gr.EventData(None, {"fields": fields})) in ("", "{}")
+@pytest.mark.parametrize("fields", [None, "x", [["one"]], [1], {"a": 1}, [[1, {}]]])
+def test_choices_that_are_not_ours_are_errors(fields):
+    with pytest.raises((TypeError, ValueError)):
+        map_fields(fields)
 
 
 def test_other_files_begin_without_a_mapping(page, sqlite, tmp_path):
