@@ -29,7 +29,7 @@ Measure = Literal["match", "rmse"]
 LEAST_ITEMS = 30
 RATE = 0.05
 PASSES_AT = 0.5
-ROUNDING = 1e-12  # relative difference of two distances that are the same
+ROUNDING = 1e-9  # relative difference of two distances that are the same
 EPSILONS = tuple(round(0.05 * step, 2) for step in range(7))
 
 
@@ -107,12 +107,14 @@ class _Distances:
     """How far everybody is from the humans, added up over each item: every pair of raters is compared once.
 
     `of_human` (humans x items) is of each human from all the others; `of_judge` is the judge's from each human.
+    `compared` are the items with a judge and two humans.
     """
 
     present: BoolArray
-    judged: BoolArray
+    compared: BoolArray
     of_human: FloatArray
     of_judge: FloatArray
+    of_judge_from_all: FloatArray
 
     @classmethod
     def of(cls, humans: FloatArray, judge: FloatArray, measure: Measure) -> _Distances:
@@ -125,15 +127,16 @@ class _Distances:
             apart = _apart(people[one], people[two], measure) * (present[one] & present[two])
             of_human[one] += apart
             of_human[two] += apart
-        of_judge = [_apart(one, judge, measure) * here for one, here in zip(people, present, strict=True)]
-        return cls(present, judged, of_human, np.stack(of_judge) if of_judge else np.zeros_like(people))
+        of_judge = np.zeros_like(people)
+        for place, (one, here) in enumerate(zip(people, present, strict=True)):
+            of_judge[place] = _apart(one, judge, measure) * here
+        return cls(present, judged & (present.sum(axis=0) >= 2), of_human, of_judge, of_judge.sum(axis=0))
 
     def hold_duel(self, left_out: int, cluster: IntArray | None) -> Duel:
         """Return the judge's duel with one human: whoever is less far from the others does better."""
-        many = self.present.sum(axis=0)
-        used = self.present[left_out] & self.judged & (many >= 2)
+        used = self.present[left_out] & self.compared
         of_human = self.of_human[left_out][used]
-        of_judge = (self.of_judge.sum(axis=0) - self.of_judge[left_out])[used]
+        of_judge = (self.of_judge_from_all - self.of_judge[left_out])[used]
         same = np.abs(of_judge - of_human) <= ROUNDING * (of_judge + of_human)
         cluster = None if cluster is None else cluster[used]
         return Duel(same | (of_judge < of_human), same | (of_human < of_judge), cluster, used)

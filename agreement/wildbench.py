@@ -126,6 +126,9 @@ def average_groups(
         found = divide(sums[..., held, 0], sums[..., held, 1])
         return np.asarray(found @ weights[held] / weights[held].sum())
 
+    if not held.size:
+        nothing = (undefined(NOTHING_READABLE),) * inside.shape[1]
+        return Averaged(nothing, undefined("no group has a readable verdict"))
     if clusters is None:  # few values in few sets of groups, whatever the number of items
         counted = _Counted.of(known, inside)
         means = tuple(_estimate_counted(counted.values, times, sampling) for times in counted.by_group())
@@ -134,8 +137,6 @@ def average_groups(
         owner = np.asarray(clusters)[seen]
         means = tuple(estimate_mean(known[here], sampling, owner[here]) for here in inside.T)
         units = units_of(_contributions(known, inside), owner)
-    if not held.size:
-        return Averaged(means, undefined("no group has a readable verdict"))
     made = estimate(units, Statistic(average), sampling)
     return Averaged(means, replace(made, n=int(inside.any(axis=1).sum())))
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from exchange.endpoints import Connected, Endpoints
-from exchange.readiness import MANY, make_ready
+from exchange.readiness import MANY_VERDICTS, make_ready
 from exchange.run_order import RunOrder, order_again
 from exchange.study_run import judge_study, prepare_run
 from judge.domain import AccordError, Failure, InputError, Prompt, Reply, StorageError
@@ -185,7 +185,7 @@ class _Job:
             self.stopped = self.stopped or str(error)
         finally:
             self.over = True
-        if self.part.reused + self.run.summary.calls >= MANY:
+        if self.part.reused + self.run.summary.calls >= MANY_VERDICTS and self.stopped != BY_SERVER:
             self._make_ready()
 
     def _make_ready(self) -> None:

@@ -17,7 +17,7 @@ from exchange.formats.cells import WRITTEN, fits
 from exchange.formats.columns import fill_mapping
 from exchange.formats.table import convert_table
 from exchange.interchange import FieldError, Record, record_from_json
-from exchange.readiness import MANY, make_ready
+from exchange.readiness import MANY_VERDICTS, make_ready
 from exchange.rows import Row
 from exchange.sources import has_mojibake, is_table, read_rows, repair_mojibake
 from judge.domain import InputError, ItemError, Scale, Study, StudyError
@@ -148,7 +148,7 @@ def _store(store: Store, request: ImportRequest, check: _Check, spool: IO[bytes]
     if check.added != Added():
         added = {"items": check.added.items, "verdicts": check.added.verdicts, "format": check.format}
         store.record_event("import", request.study, **added, by=request.by)
-    if check.added.verdicts >= MANY:
+    if check.added.verdicts >= MANY_VERDICTS:
         make_ready(store, request.study, tell)
 
 

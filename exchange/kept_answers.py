@@ -1,8 +1,8 @@
 """Answers that take a while to make, kept for whoever asks the same again.
 
 An answer holds while what it was made from stays as it is. Of one that took long, the last is given at once even when
-it no longer holds, and says so; whoever was given it may then have the new one made. All but the quickest answers are
-kept in the database too: a server that has just been started has them.
+it no longer holds, and says so; whoever was given it may then have the new one made. Such answers are kept in the
+database too: a server that has just been started has them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from storage.answers import StoredAnswer
 from storage.store import Store
 
 MOST_KEPT = 16
-KEPT = 0.2  # seconds to make an answer, beyond which it is kept in the database
-LONG = 1.0  # seconds to make an answer, beyond which nobody is kept waiting who can be given the last one
+LONG = 0.5  # seconds to make an answer, beyond which nobody is kept waiting who can be given the last one
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,9 @@ class KeptAnswers:
                 known = look(question)
                 if known is not None and known.state == state:
                     return self._keep(question, known)
-            return self._make(question, state)
+            made = self._keep(question, self._make(question, state))
+        self._store_long(question, made)  # which may have to wait for whoever is storing something
+        return made
 
     def answer_at_once(self, question: Question) -> Known:
         """Return the answer that holds now, or the last one where making a new one would take long."""
@@ -96,14 +97,16 @@ class KeptAnswers:
         found = self._store.find_answer(question.study, question.key)
         return None if found is None else Known(found.value, found.made, found.state, found.seconds)
 
-    def _make(self, question: Question, state: str) -> Known:
+    @staticmethod
+    def _make(question: Question, state: str) -> Known:
         moment, began = datetime.now(UTC), perf_counter()
-        known = Known(question.make(), moment, state, perf_counter() - began)
-        if known.seconds >= KEPT:
+        return Known(question.make(), moment, state, perf_counter() - began)
+
+    def _store_long(self, question: Question, known: Known) -> None:
+        if known.seconds >= LONG:
             with suppress(StorageError):  # a database that can only be read gives answers as well
                 stored = StoredAnswer(known.answer, known.state, known.moment, known.seconds)
                 self._store.keep_answer(question.study, question.key, stored)
-        return self._keep(question, known)
 
     def _keep(self, question: Question, known: Known) -> Known:
         with self._books:

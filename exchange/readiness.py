@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from storage.store import Store
 
-MANY = 50_000  # new verdicts, which take so long to read that their numbers would be waited for
+MANY_VERDICTS = 50_000  # new ones, which take so long to read that their numbers would be waited for
 
 
 def make_ready(store: Store, study: str, tell: Callable[[str], None]) -> None:

@@ -37,6 +37,7 @@ _BY_STATE = {
     "XX002": _DAMAGED,
     "57014": _BUSY,
 }
+_MAY_ONLY_READ = "42501"  # comes as if it were our fault
 _BY_CLASS = {"40": _BUSY, "53": _BUSY, "55": _BUSY, "08": _AWAY, "57": _AWAY}
 
 
@@ -44,7 +45,11 @@ def explained(error: exc.SQLAlchemyError) -> StorageError | None:
     """Return what to tell of an error that is the database's; None when the fault is in what was asked of it."""
     if isinstance(error, exc.TimeoutError):  # every connection of the pool is in use
         return _told(_BUSY)
-    if not isinstance(error, exc.DBAPIError) or isinstance(error, _OURS):
+    if not isinstance(error, exc.DBAPIError):
+        return None
+    if getattr(error.orig, "sqlstate", None) == _MAY_ONLY_READ:
+        return _told(_READ_ONLY)
+    if isinstance(error, _OURS):
         return None
     code = getattr(error.orig, "sqlite_errorcode", None)
     if code is not None:

@@ -21,9 +21,11 @@ from storage.raters import add_if_absent
 from storage.schema import snapshots
 from storage.studies import StudyRow
 
-_MEANT = 2, STATUSES, ORDERS, *(one.name for part in (Rows, Facts) for one in fields(part))
+_LAYOUT = 2  # of the bytes
+_MEANT = _LAYOUT, STATUSES, ORDERS, *(one.name for part in (Rows, Facts) for one in fields(part))
 FORM = sha256(repr(_MEANT).encode()).hexdigest()  # of the columns: another program may know others
 _ITEMS, _FACT, _ROW = "items", "fact_", "row_"
+_LENGTH = np.dtype("<i8")
 _NARROW, _UNKNOWN = np.int32, np.iinfo(np.int32).min
 _LONG_RUNS = 8  # equal neighbours as a rule, from which a column is kept by its runs
 _ALIGNED = 8  # bytes, at a multiple of which each part begins
@@ -60,8 +62,8 @@ def pack_columns(columns: Columns) -> bytes:
     }
     told, parts = {}, []
     for name, array in arrays.items():
-        numbers, lengths = _as_runs(array)
-        kept, scale = _narrowed(numbers)
+        narrow, scale = _narrowed(array)
+        kept, lengths = _as_runs(narrow)
         told[name] = (array.dtype.str, kept.dtype.str, kept.size, scale, lengths.size)
         parts += [kept, lengths]
     head = json.dumps({"arrays": told, "names": {name: getattr(facts, name).names for name in CODED}}).encode()
@@ -76,7 +78,7 @@ def unpack_columns(body: bytes, changes: int) -> Columns:
     for name, (meant, kept, many, scale, runs) in head["arrays"].items():
         numbers = np.frombuffer(body, kept, many, at)
         at += _padded(numbers.nbytes)
-        lengths = np.frombuffer(body, np.int64, runs, at)
+        lengths = np.frombuffer(body, _LENGTH, runs, at)
         at += lengths.nbytes
         whole = _widened(numbers, meant, scale)
         arrays[name] = np.repeat(whole, lengths) if runs else whole
@@ -104,8 +106,8 @@ def _as_runs(array: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     """Return a column's numbers, and how often each is repeated where most are: the raters, say, who stand together."""
     starts = np.flatnonzero(np.concatenate([np.ones(min(array.size, 1), dtype=np.bool_), array[1:] != array[:-1]]))
     if starts.size * _LONG_RUNS > array.size:
-        return array, np.zeros(0, dtype=np.int64)
-    return array[starts], np.diff(starts, append=array.size)
+        return array, np.zeros(0, dtype=_LENGTH)
+    return array[starts], np.diff(starts, append=array.size).astype(_LENGTH)
 
 
 def _narrowed(array: NDArray[Any]) -> tuple[NDArray[Any], int]:
@@ -114,7 +116,8 @@ def _narrowed(array: NDArray[Any]) -> tuple[NDArray[Any], int]:
         narrow = array.astype(_NARROW)
         return (narrow, 1) if np.array_equal(narrow, array) else (array, 0)
     for scale in (1, 1000) if array.dtype == np.float64 else ():
-        whole = np.rint(array * scale)
+        with np.errstate(over="ignore"):  # too large is told by the comparison
+            whole = np.rint(array * scale)
         held = np.abs(whole) < abs(_UNKNOWN)
         narrow = np.where(held, whole, _UNKNOWN).astype(_NARROW)
         if np.array_equal(_widened(narrow, array.dtype, scale), array, equal_nan=True):

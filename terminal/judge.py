@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from exchange.readiness import MANY, make_ready
+from exchange.readiness import MANY_VERDICTS, make_ready
+from judge.domain import AccordError
 from terminal.command import (
     BY,
     DEFAULT_DATABASE,
@@ -105,11 +106,19 @@ def judge(
     write(json.dumps(done, ensure_ascii=False, indent=1) + "\n" if as_json else told_run(done))
     for line in told_problems(done):
         _tell(line)
-    if done["calls"] + done["reused"] >= MANY:
-        with clear_errors(), opened(database) as whole:
-            make_ready(whole, study, _tell)
+    if done["calls"] + done["reused"] >= MANY_VERDICTS and not done["stopped"]:
+        _leave_numbers(database, study)
     if done["stopped"] or done["run"].get("failed"):
         raise typer.Exit(1)
+
+
+def _leave_numbers(database: str, study: str) -> None:
+    """Make the study's numbers ready; the run went well whether they can be made or not."""
+    try:
+        with opened(database) as store:
+            make_ready(store, study, _tell)
+    except AccordError as error:
+        _tell(f"the numbers could not be made ready: {error}")
 
 
 def _tell(line: str) -> None:

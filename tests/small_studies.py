@@ -78,6 +78,10 @@ EDGES: dict[str, list[dict[str, Any]]] = {
     "no humans": many(lambda n: [judged(label_of(n)), judged(label_of(n), "BA")]),
     "no judges": many(lambda n: [human("ana", label_of(n)), human("ben", label_of(n)), human("eva", label_of(n + 1))]),
     "no verdicts": many(lambda n: []),
+    "opponents without a name": [
+        item(n, [human("ana", label_of(n)), judged("B+")], instruction=f"Question {n // 2}?", model_b=None)
+        for n in range(12)
+    ],
     "responses without text": [
         item(n, [human("ana", "A+"), judged("B+")], response_a="", response_b="") for n in range(3)
     ],

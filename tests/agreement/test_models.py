@@ -162,7 +162,8 @@ def test_wb_score_and_mix(quick):
     assert mix.value == pytest.approx(0.625)
     _, missing = wildbench.average_baselines(values, np.array([0, 0, 0, 0, 1, -1]), quick)
     assert missing.why == "1 of 2 baselines are missing"
-    assert wildbench.average_baselines(values, np.full(6, -1), quick)[1].value is None
+    for clusters in (None, np.arange(6) // 2):
+        assert wildbench.average_baselines(values, np.full(6, -1), quick, clusters)[1].value is None
 
 
 def test_corrected_mean_is_the_formula():

@@ -86,8 +86,8 @@ def test_a_run_is_what_the_command_line_would_have_done(store, make_study, runs)
 
 
 def test_a_long_run_leaves_the_usual_numbers_for_whoever_opens_the_study_first(store, make_study, runs, monkeypatch):
-    monkeypatch.setattr("exchange.background.MANY", 20)
-    monkeypatch.setattr("exchange.kept_answers.KEPT", 0.0)
+    monkeypatch.setattr("exchange.background.MANY_VERDICTS", 20)
+    monkeypatch.setattr("exchange.kept_answers.LONG", 0.0)
     make_study(10)
     with OpenAIServer(lambda seen: GOOD) as server:
         runs.wait(runs.start(order(server)))
@@ -97,7 +97,7 @@ def test_a_long_run_leaves_the_usual_numbers_for_whoever_opens_the_study_first(s
 
 
 def test_numbers_that_cannot_be_made_ready_leave_a_run_as_it_is(store, make_study, runs, monkeypatch, caplog) -> None:
-    monkeypatch.setattr("exchange.background.MANY", 20)
+    monkeypatch.setattr("exchange.background.MANY_VERDICTS", 20)
     monkeypatch.setattr("exchange.questions.agree", lambda *_: 1 / 0)
     make_study(10)
     with OpenAIServer(lambda seen: GOOD) as server:
@@ -106,6 +106,20 @@ def test_numbers_that_cannot_be_made_ready_leave_a_run_as_it_is(store, make_stud
     [progress] = runs.progress("s")
     assert (progress.state, progress.done, progress.stopped) == ("done", 20, None)
     assert "the numbers of 's' could not be made ready" in caplog.text
+
+
+def test_a_server_that_is_stopped_makes_no_numbers_first(store, make_study, endpoints, monkeypatch) -> None:
+    monkeypatch.setattr("exchange.background.MANY_VERDICTS", 4)
+    monkeypatch.setattr("exchange.background.make_ready", lambda *_: pytest.fail("the server waits for the numbers"))
+    make_study(10)
+    gate, runs = Gate(4), Runs(store, endpoints)
+    with OpenAIServer(gate) as server:
+        runs.start(order(server))
+        gate.reached.wait(30)
+        threading.Timer(0.2, gate.opened.set).start()
+        runs.close()
+    [progress] = runs.progress("s")
+    assert (progress.state, progress.stopped) == ("stopped", BY_SERVER)
 
 
 def test_the_share_of_pairs_with_one_label_in_both_orders_is_counted(store, make_study, runs) -> None:

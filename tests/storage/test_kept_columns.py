@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import insert, text
+from sqlalchemy.engine import make_url
 
+from exchange.kept_answers import KeptAnswers, Question
 from judge.domain import AccordError, GivenVerdict, Item, NothingToDo, StorageError, Study, Turn
 from judge.protocol import load_protocol
 from storage import columns, kept_columns, opinions, studies
@@ -222,14 +224,21 @@ def test_numbers_are_read_from_a_database_that_takes_no_snapshot(judged, monkeyp
     assert judged.ratings("s").item.size == 3
 
 
-NUMBERS = st.lists(st.one_of(st.none(), st.floats(0, 1e12), st.integers(0, 10**6).map(float)), max_size=5)
+SECONDS = st.one_of(
+    st.none(), st.floats(0), st.integers(0, 10**6).map(float), st.integers(0, 10**6).map(lambda n: n / 1000)
+)
+# Long runs of one number are kept in another way.
+NUMBERS = st.lists(st.tuples(SECONDS, st.sampled_from([1, 1, 2, 40])), max_size=5).map(
+    lambda runs: [number for number, times in runs for _ in range(times)]
+)
 
 
 @given(NUMBERS, st.lists(st.tuples(st.text(max_size=3), st.text(max_size=3)), max_size=5), st.integers(0, 2**40))
 def test_columns_come_back_as_they_were_packed(seconds, names, first) -> None:
     """To the last digit, and whatever is written in a name."""
     count, many = len(seconds), len(names)
-    small, flags, whole = np.arange(count, dtype=np.int8), np.zeros(count, dtype=np.bool_), np.arange(count) + first
+    flags, whole = np.arange(count) > 3, np.arange(count) + first
+    small = (np.arange(count) % 5).astype(np.int8)
     times = np.array(seconds, dtype=np.float64)
     rows = Rows(whole, whole, whole, small, small, small, flags, flags, flags, times, times)
     listed = [(at, one, two, one, None, json.dumps([one, two]), at, None) for at, (one, two) in enumerate(names)]
@@ -285,3 +294,20 @@ def test_studies_asked_for_long_ago_are_let_go(store) -> None:
         store.create_study(Study(f"s{n}", PREFERENCE))
         store.ratings(f"s{n}")
     assert len(store._columns.known) == kept_columns.MOST_KEPT
+
+
+def test_whoever_may_only_read_the_tables_is_told_so_and_has_numbers(new_postgresql, monkeypatch) -> None:
+    url = make_url(new_postgresql())
+    store = Store.open(url.render_as_string(hide_password=False))
+    store.create_study(Study("s", PREFERENCE))
+    with store.writing() as connection:
+        connection.execute(text("CREATE ROLE reader LOGIN"))
+        connection.execute(text("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader"))
+    store.close()
+    monkeypatch.setattr("exchange.kept_answers.LONG", 0.0)
+    reading = Store.open(url.set(username="reader").render_as_string(hide_password=False))
+    asked = Question("s", "which?", lambda: "as it is", lambda: {"number": 1})
+    assert KeptAnswers(reading).answer(asked).answer == {"number": 1}
+    with pytest.raises(StorageError, match="can only be read"):
+        reading.change_wanted("s", 4, "ana")
+    reading.close()
