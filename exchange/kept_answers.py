@@ -1,8 +1,8 @@
 """Answers that take a while to make, kept for whoever asks the same again.
 
 An answer holds while what it was made from stays as it is. Of one that took long, the last is given at once even when
-it no longer holds, and says so; whoever was given it may then have the new one made. Such answers are kept in the
-database too: a server that has just been started has them.
+it no longer holds, and says so; whoever was given it may then have the new one made. All but quick answers are kept in
+the database too: a server that has just been started has them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from storage.answers import StoredAnswer
 from storage.store import Store
 
 MOST_KEPT = 16
-LONG = 0.5  # seconds to make an answer, beyond which nobody is kept waiting who can be given the last one
+KEPT = 0.5  # seconds to make an answer, beyond which it is kept in the database
+LONG = 1.0  # seconds to make an answer, beyond which nobody is kept waiting who can be given the last one
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class KeptAnswers:
                 if known is not None and known.state == state:
                     return self._keep(question, known)
             made = self._keep(question, self._make(question, state))
-        self._store_long(question, made)  # which may have to wait for whoever is storing something
+        self._store_slow(question, made)  # which may have to wait for whoever is storing something
         return made
 
     def answer_at_once(self, question: Question) -> Known:
@@ -102,8 +103,8 @@ class KeptAnswers:
         moment, began = datetime.now(UTC), perf_counter()
         return Known(question.make(), moment, state, perf_counter() - began)
 
-    def _store_long(self, question: Question, known: Known) -> None:
-        if known.seconds >= LONG:
+    def _store_slow(self, question: Question, known: Known) -> None:
+        if known.seconds >= KEPT:
             with suppress(StorageError):  # a database that can only be read gives answers as well
                 stored = StoredAnswer(known.answer, known.state, known.moment, known.seconds)
                 self._store.keep_answer(question.study, question.key, stored)

@@ -1,4 +1,4 @@
-"""Answers that took long to make, kept in the database so that no start of the program has to make them again."""
+"""Answers that took a while to make, kept in the database so that no start of the program has to make them again."""
 
 from __future__ import annotations
 

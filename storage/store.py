@@ -246,7 +246,7 @@ class Store(RunStore):
             return answers.find_answer(connection, studies.get_study(connection, study).id, question)
 
     def keep_answer(self, study: str, question: str, answer: StoredAnswer) -> None:
-        """Keep an answer that took long to make."""
+        """Keep an answer that took a while to make."""
 
         def work(connection: Connection) -> None:
             answers.keep_answer(connection, studies.get_study(connection, study).id, question, answer)

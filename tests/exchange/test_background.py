@@ -87,7 +87,7 @@ def test_a_run_is_what_the_command_line_would_have_done(store, make_study, runs)
 
 def test_a_long_run_leaves_the_usual_numbers_for_whoever_opens_the_study_first(store, make_study, runs, monkeypatch):
     monkeypatch.setattr("exchange.background.MANY_VERDICTS", 20)
-    monkeypatch.setattr("exchange.kept_answers.LONG", 0.0)
+    monkeypatch.setattr("exchange.kept_answers.KEPT", 0.0)
     make_study(10)
     with OpenAIServer(lambda seen: GOOD) as server:
         runs.wait(runs.start(order(server)))

@@ -50,7 +50,7 @@ def test_a_judge_is_asked_without_waiting_for_what_a_run_does_not_need(make_stud
 
 def test_after_a_long_run_the_usual_numbers_are_there(store, make_study, database, monkeypatch, capsys) -> None:
     monkeypatch.setattr("terminal.judge.MANY_VERDICTS", 4)
-    monkeypatch.setattr("exchange.kept_answers.LONG", 0.0)
+    monkeypatch.setattr("exchange.kept_answers.KEPT", 0.0)
     make_study(2)
     with OpenAIServer(lambda seen: GOOD) as server:
         terminal.judge.judge("s", "m", server.url, database=database)

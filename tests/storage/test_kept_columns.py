@@ -304,7 +304,7 @@ def test_whoever_may_only_read_the_tables_is_told_so_and_has_numbers(new_postgre
         connection.execute(text("CREATE ROLE reader LOGIN"))
         connection.execute(text("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader"))
     store.close()
-    monkeypatch.setattr("exchange.kept_answers.LONG", 0.0)
+    monkeypatch.setattr("exchange.kept_answers.KEPT", 0.0)
     reading = Store.open(url.set(username="reader").render_as_string(hide_password=False))
     asked = Question("s", "which?", lambda: "as it is", lambda: {"number": 1})
     assert KeptAnswers(reading).answer(asked).answer == {"number": 1}

@@ -352,10 +352,28 @@ def test_what_took_long_is_given_as_it_was_until_it_has_been_made_anew(page, put
     assert "problem" in page.renew("?study=none")
 
 
+def took_long(monkeypatch):
+    """Take every answer for one that took long to make."""
+    for limit in ("KEPT", "LONG"):
+        monkeypatch.setattr(f"exchange.kept_answers.{limit}", 0.0)
+
+
+def test_an_answer_that_is_kept_for_the_next_start_is_made_anew_at_once_unless_it_takes_long(page, put, monkeypatch):
+    monkeypatch.setattr("exchange.kept_answers.KEPT", 0.0)
+    first = page.show(at(f"study=s&{QUICK}"))
+    with monkeypatch.context() as changed:
+        changed.setattr("exchange.questions.agree", lambda *_: pytest.fail("computed again"))
+        assert Agreement(page.store).show(at(f"study=s&{QUICK}")) == first
+    put([item(90, usual(90))])
+    newer = page.show(at(f"study=s&{QUICK}"))
+    assert newer != first
+    assert "data-renew" not in newer
+
+
 @pytest.fixture
 def long_ago(page, monkeypatch):
     """A page whose answers took long, shown before the server was stopped."""
-    monkeypatch.setattr("exchange.kept_answers.LONG", 0.0)
+    took_long(monkeypatch)
     return {view: page.show(at(f"study=s&{QUICK}&view={view}")) for view in ("", "disagreements")}
 
 
@@ -397,7 +415,7 @@ def test_numbers_of_another_program_or_of_verdicts_since_changed_are_made_anew(p
 
 
 def test_a_large_import_leaves_the_usual_numbers_for_whoever_opens_the_page_first(put, monkeypatch):
-    monkeypatch.setattr("exchange.kept_answers.LONG", 0.0)
+    took_long(monkeypatch)
     monkeypatch.setattr("exchange.importing.MANY_VERDICTS", 96)
     page = put([item(n, usual(n)) for n in range(24)])
     monkeypatch.setattr("exchange.questions.agree", lambda *_: pytest.fail("computed again"))
@@ -405,7 +423,7 @@ def test_a_large_import_leaves_the_usual_numbers_for_whoever_opens_the_page_firs
 
 
 def test_no_more_answers_are_stored_than_a_study_may_have(page, monkeypatch):
-    monkeypatch.setattr("exchange.kept_answers.LONG", 0.0)
+    took_long(monkeypatch)
     for seed in range(MOST_KEPT + 2):
         page.show(at(f"study=s&resamples=1&seed={seed}"))
     with page.store.reading() as connection:
