@@ -84,13 +84,21 @@ _BLANK = Facts(_NONE, **{name: Coded((), _NONE) for name in CODED}, length_a=np.
 
 def take_facts(known: Facts, kept: NDArray[np.bool_]) -> Facts:
     """Return the facts of some items, coded as if there were no others."""
+    places = np.flatnonzero(kept)  # by numbers, some of many are sooner taken than by yes and no
+    coded = {name: _code_again(getattr(known, name), places) for name in CODED}
+    return Facts(known.position[places], **coded, length_a=known.length_a[places], length_b=known.length_b[places])
 
-    def taken(column: Coded) -> Coded:
-        codes = column.codes[kept]
-        return code_texts([None if code < 0 else column.names[code] for code in codes.tolist()])
 
-    coded = {name: taken(getattr(known, name)) for name in CODED}
-    return Facts(known.position[kept], **coded, length_a=known.length_a[kept], length_b=known.length_b[kept])
+def _code_again(column: Coded, places: Ints) -> Coded:
+    """Return some rows of a column, each text known by the place where it first stands among them."""
+    codes = column.codes[places]
+    first = np.full(len(column.names) + 1, codes.size)
+    first[codes[::-1]] = np.arange(codes.size)[::-1]  # of several, the first is written last
+    used = np.flatnonzero(first[:-1] < codes.size)
+    used = used[np.argsort(first[used])]
+    onto = np.full(first.size, -1)
+    onto[used] = np.arange(used.size)
+    return Coded(tuple(column.names[code] for code in used.tolist()), onto[codes])
 
 
 def read_facts(connection: Connection, study_id: int, known: tuple[Ints, Facts] | None) -> tuple[Ints, Facts]:

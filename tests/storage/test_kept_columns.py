@@ -21,7 +21,7 @@ from judge.domain import AccordError, GivenVerdict, Item, NothingToDo, StorageEr
 from judge.protocol import load_protocol
 from storage import columns, kept_columns, opinions, studies
 from storage.columns import Columns, Rows
-from storage.facts import make_facts
+from storage.facts import make_facts, take_facts
 from storage.imports import prepare
 from storage.ratings import Filters
 from storage.schema import items, raters, snapshots, verdicts
@@ -311,3 +311,11 @@ def test_whoever_may_only_read_the_tables_is_told_so_and_has_numbers(new_postgre
     with pytest.raises(StorageError, match="can only be read"):
         reading.change_wanted("s", 4, "ana")
     reading.close()
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([None, "m", "n"]), st.booleans()), max_size=12))
+def test_some_items_are_coded_as_if_there_were_no_others(rows) -> None:
+    listed = [(at, one, one, one, two, json.dumps([one]), at, None) for at, (one, two, _) in enumerate(rows)]
+    chosen = np.array([kept for *_, kept in rows], dtype=np.bool_)
+    alone = make_facts([row for row, kept in zip(listed, chosen, strict=True) if kept])
+    assert same(take_facts(make_facts(listed), chosen), alone)
