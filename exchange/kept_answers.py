@@ -83,9 +83,10 @@ class KeptAnswers:
     def answer_at_once(self, question: Question) -> Known:
         """Return the answer that holds now, or the last one where making a new one would take long."""
         known = self._find(question) or self._find_stored(question)
+        if known is not None:
+            self._keep(question, known)
         if known is None or known.seconds < LONG:
             return self.answer(question)
-        self._keep(question, known)
         return known if known.state == question.state() else replace(known, holds=False)
 
     def _find(self, question: Question) -> Known | None:
