@@ -1,23 +1,43 @@
 // What the studies page's panels share: ways to other pages, moments in the reader's time, clicks that become events.
 const asked = ({ dataset }) => ({ study: dataset.study, item: dataset.item, annotator: dataset.annotator });
-// What was chosen for the columns of these files: an answer to an earlier choice must not undo a later one. Where it is
-// the last to come, the choices as they are now are asked for once more.
-const chosen = { files: null, fields: new Map(), again: 0, asked: false };
-const assign = () => trigger("assign", { fields: [...chosen.fields] });
-const showChosen = () => {
-  clearTimeout(chosen.again);
-  const table = element.querySelector("[data-mapping]");
-  if (!table || table.dataset.mapping !== chosen.files) {
-    chosen.files = table?.dataset.mapping ?? null;
+// What was chosen for the columns of these files. It is asked for when nobody has chosen anything for a moment; an answer
+// to earlier choices undoes none, and where it is the last to come, the choices as they are now are asked for again.
+const chosen = { files: null, fields: new Map(), asking: 0 };
+const answers = (table) => JSON.stringify(JSON.parse(table.dataset.fields || "[]")) === JSON.stringify([...chosen.fields]);
+const askSoon = () => {
+  clearTimeout(chosen.asking);
+  chosen.asking = setTimeout(() => trigger("assign", { fields: [...chosen.fields] }), 250);
+};
+const keepChosen = (table, changing = null) => {
+  if (table.dataset.mapping !== chosen.files) {
+    chosen.files = table.dataset.mapping;
     chosen.fields.clear();
   }
-  table?.toggleAttribute("data-chosen", chosen.fields.size > 0);
-  for (const choice of table?.querySelectorAll("select") ?? []) {
-    const wanted = chosen.fields.get(choice.dataset.column) ?? choice.value;
-    if (choice.value === wanted) continue;
-    choice.value = wanted;
-    if (!chosen.asked) chosen.again = setTimeout(() => { chosen.asked = true; assign(); }, 500);
+  for (const choice of table.querySelectorAll("select")) {
+    if (choice !== changing) choice.value = chosen.fields.get(choice.dataset.column) ?? choice.value;
   }
+  table.toggleAttribute("data-chosen", chosen.fields.size > 0);
+};
+const choose = (table, changed) => {
+  keepChosen(table, changed);
+  // A field has one column: choosing another frees the one before. Only verdicts by rater may stand in several.
+  for (const other of table.querySelectorAll("select")) {
+    if (other !== changed && other.value === changed.value && changed.value !== "label:") other.value = "";
+    chosen.fields.set(other.dataset.column, other.value);
+  }
+  showChosen();
+};
+const showChosen = () => {
+  clearTimeout(chosen.asking);
+  const table = element.querySelector("[data-mapping]");
+  if (!table) {
+    chosen.files = null;
+    return;
+  }
+  keepChosen(table);
+  if (chosen.fields.size && !answers(table)) askSoon();
+  // What is chosen in the moment in which an answer takes the table's place is chosen all the same.
+  table.onchange = ({ target }) => element.contains(table) || choose(table, target);
 };
 const dress = () => {
   showChosen();
@@ -66,14 +86,5 @@ element.addEventListener("change", ({ target }) => {
     target.parentElement.querySelector("button").hidden = !changed;
   }
   const table = target.closest("[data-mapping]");
-  if (!table) return;
-  const choices = [...table.querySelectorAll("select")];
-  // A field has one column: choosing another frees the one before. Only verdicts by rater may stand in several.
-  for (const other of choices) {
-    if (other !== target && other.value === target.value && target.value !== "label:") other.value = "";
-    chosen.fields.set(other.dataset.column, other.value);
-  }
-  table.toggleAttribute("data-chosen", true);
-  chosen.asked = false;
-  assign();
+  if (table) choose(table, target);
 });

@@ -85,11 +85,12 @@ class UploadControls:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Files that a visitor has sent, and how to take them."""
+    """Files that a visitor has sent, and how to take them; `fields` is what the page said of their columns."""
 
     files: tuple[str, ...]
     mapping: Mapping[str, str]
     repair: bool
+    fields: str
 
     @classmethod
     def taken(cls, files: Sequence[str] | None, mapping: str, repair: bool) -> Upload:
@@ -100,7 +101,7 @@ class Upload:
             raise InputError("the columns were not understood: choose the file again") from None
         if wrong := next((Path(file).name for file in files or () if not is_data(file)), None):
             raise InputError(f"{wrong}: is not data that can be imported: {', '.join(ENDINGS)}, gzipped or not")
-        return cls(tuple(files or ()), said, repair)
+        return cls(tuple(files or ()), said, repair, mapping)
 
     def request(
         self, study: str, protocol: Protocol | None = None, new_study: Study | None = None, by: str = ""
@@ -234,7 +235,8 @@ def _columns(found: Preview, upload: Upload) -> str:
     rows = [[f"<bdi>{escape(column)}</bdi>", _choice(column, taken.get(column, KEPT))] for column in found.columns]
     heads = [("Column", "As the file names it"), ("Is taken as", "What it holds")]
     files = content_hash("files", *upload.files)  # tells the page's script whether these are still the same
-    return f'<h3>Columns</h3><div data-mapping="{files}">{show_table(heads, rows, "Columns")}</div>'
+    chosen = f'data-mapping="{files}" data-fields="{escape(upload.fields)}"'
+    return f"<h3>Columns</h3><div {chosen}>{show_table(heads, rows, 'Columns')}</div>"
 
 
 def _choice(column: str, field: str) -> str:

@@ -3,6 +3,7 @@
 import json
 from itertools import count
 from urllib.parse import quote
+from uuid import uuid4
 
 import pytest
 from playwright.sync_api import expect
@@ -143,25 +144,34 @@ def test_a_file_is_previewed_imported_and_the_same_again_adds_nothing(open_page,
     assert served.store.study(filled).items == 61
 
 
-def give_meaning(page, folder):
-    """Choose a table, and what each of its columns holds."""
+MEANINGS = {
+    "nr": "id",
+    "was": "question",
+    "links": "response A",
+    "rechts": "response B",
+    "ana": "verdicts of the rater this column is named after",
+}
+
+
+def take_as(page, *columns):
+    """Choose what columns hold."""
+    for column in columns:
+        page.get_by_label(f"{column} is taken as").select_option(label=MEANINGS[column])
+
+
+def open_table(page, folder):
     tab(page, "Import")
-    (folder / "t.csv").write_text("nr,was,links,rechts,ana\nr1,warum?,x <b>,y,A+\n", encoding="utf-8")
+    # A text of its own: files of the same content are one to gradio, which removes them with whoever is done first.
+    table = f"nr,was,links,rechts,ana\nr1,warum {uuid4()}?,x <b>,y,A+\n"
+    (folder / "t.csv").write_text(table, encoding="utf-8")
     page.locator("#more-files input[type=file]").set_input_files(folder / "t.csv")
     expect(page.locator("#more-preview [role=alert]")).to_contain_text("choose below what each column holds")
-    for column, meaning in {
-        "nr": "id",
-        "was": "question",
-        "links": "response A",
-        "rechts": "response B",
-        "ana": "verdicts of the rater this column is named after",
-    }.items():
-        page.get_by_label(f"{column} is taken as").select_option(label=meaning)
 
 
 def test_columns_of_a_table_are_given_a_meaning(open_page, served, filled, tmp_path):
     page = open_study(open_page, filled)
-    give_meaning(page, tmp_path)
+    open_table(page, tmp_path)
+    take_as(page, *MEANINGS)
     expect(page.locator("#more-preview [role=status]")).to_contain_text("1 item with 1 verdict")
     expect(page.locator("#more-preview .side-a pre")).to_have_text("x <b>")
     page.get_by_role("button", name="Import", exact=True).click()
@@ -183,12 +193,16 @@ def test_an_answer_that_comes_late_undoes_no_choice(open_page, served, filled, t
         else:
             route.continue_()
 
+    open_table(page, tmp_path)
     page.route("**/queue/join*", send)
-    give_meaning(page, tmp_path)
+    *others, last = MEANINGS
+    take_as(page, *others)
+    while not held:
+        page.wait_for_timeout(50)
+    take_as(page, last)
     told = page.locator("#more-preview [role=status]")
     expect(told).to_contain_text("1 item with 1 verdict")
-    [late] = held
-    held[:] = ["sent"]
+    late, held[:] = held[0], ["sent"]
     late.continue_()
     if patient:  # the page sees that this is not what was chosen last, and asks again
         page.wait_for_timeout(2000)
