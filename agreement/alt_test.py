@@ -114,7 +114,6 @@ class _Distances:
     compared: BoolArray
     of_human: FloatArray
     of_judge: FloatArray
-    of_judge_from_all: FloatArray
 
     @classmethod
     def of(cls, humans: FloatArray, judge: FloatArray, measure: Measure) -> _Distances:
@@ -130,7 +129,12 @@ class _Distances:
         of_judge = np.zeros_like(people)
         for place, (one, here) in enumerate(zip(people, present, strict=True)):
             of_judge[place] = _apart(one, judge, measure) * here
-        return cls(present, judged & (present.sum(axis=0) >= 2), of_human, of_judge, of_judge.sum(axis=0))
+        return cls(present, judged & (present.sum(axis=0) >= 2), of_human, of_judge)
+
+    @cached_property
+    def of_judge_from_all(self) -> FloatArray:
+        """Return by item how far the judge is from all humans."""
+        return np.asarray(self.of_judge.sum(axis=0))
 
     def hold_duel(self, left_out: int, cluster: IntArray | None) -> Duel:
         """Return the judge's duel with one human: whoever is less far from the others does better."""

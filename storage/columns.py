@@ -240,9 +240,14 @@ def _places(items: Ints, wanted: Ints) -> Ints:
     return place[wanted - first]
 
 
+def run_starts(column: NDArray[Any]) -> Ints:
+    """Return where each run of equal neighbours begins."""
+    return np.flatnonzero(np.concatenate([np.ones(min(column.size, 1), dtype=np.bool_), column[1:] != column[:-1]]))
+
+
 def distinct_neighbours(numbers: Ints) -> Ints:
     """Return the distinct numbers of a column in which equal ones stand together, such as the raters of rows."""
-    return numbers[np.flatnonzero(np.diff(numbers, prepend=-1))]
+    return numbers[run_starts(numbers)]
 
 
 def find_numbers(connection: Connection, conditions: Iterable[ColumnElement[bool]]) -> Ints:

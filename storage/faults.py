@@ -32,12 +32,12 @@ _BY_CODE = {
 _BY_STATE = {
     "53100": _FULL,
     "25006": _READ_ONLY,
+    "42501": _READ_ONLY,
     "58030": _BROKEN,
     "XX001": _DAMAGED,
     "XX002": _DAMAGED,
     "57014": _BUSY,
 }
-_MAY_ONLY_READ = "42501"  # comes as if it were our fault
 _BY_CLASS = {"40": _BUSY, "53": _BUSY, "55": _BUSY, "08": _AWAY, "57": _AWAY}
 
 
@@ -47,16 +47,18 @@ def explained(error: exc.SQLAlchemyError) -> StorageError | None:
         return _told(_BUSY)
     if not isinstance(error, exc.DBAPIError):
         return None
-    if getattr(error.orig, "sqlstate", None) == _MAY_ONLY_READ:
-        return _told(_READ_ONLY)
+    state = getattr(error.orig, "sqlstate", None)
+    if state in _BY_STATE:  # also where it comes as if it were our fault
+        return _told(_BY_STATE[state])
     if isinstance(error, _OURS):
         return None
     code = getattr(error.orig, "sqlite_errorcode", None)
     if code is not None:
         known = _BY_CODE.get(code & 0xFF)  # the rest of the number says where in SQLite it was
+    elif state:
+        known = _BY_CLASS.get(state[:2])
     else:
-        state = getattr(error.orig, "sqlstate", None)
-        known = _BY_STATE.get(state, _BY_CLASS.get(state[:2])) if state else _AWAY
+        known = _AWAY
     return _told(known) if known else None
 
 

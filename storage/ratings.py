@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
 from judge.domain import RaterKind
-from storage.columns import MOST_NAMED, STATUSES, Columns, Rows, distinct_neighbours, find_numbers
+from storage.columns import MOST_NAMED, STATUSES, Columns, Rows, distinct_neighbours, find_numbers, run_starts
 from storage.facts import Coded, Facts, Floats, Ints, take_facts
 from storage.held_out import USUAL_SHARE, Part
 from storage.schema import raters, verdicts
@@ -102,7 +102,7 @@ def choose_ratings(
 
 
 def _as_ratings(rows: Rows, people: dict[int, Rater], facts: Facts, set_aside: dict[str, int]) -> Ratings:
-    starts = np.flatnonzero(np.diff(rows.rater, prepend=-1))  # a rater's rows stand together
+    starts = run_starts(rows.rater)  # a rater's rows stand together
     places = {number: place for place, number in enumerate(people)}
     whose = np.array([places[number] for number in rows.rater[starts].tolist()], dtype=np.int64)
     return Ratings(

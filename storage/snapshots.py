@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select, update
 
-from storage.columns import ORDERS, STATUSES, Columns, Rows
+from storage.columns import ORDERS, STATUSES, Columns, Rows, run_starts
 from storage.facts import CODED, Coded, Facts, Ints
 from storage.raters import add_if_absent
 from storage.schema import snapshots
@@ -104,7 +104,7 @@ def _aligned(part: bytes) -> bytes:
 
 def _as_runs(array: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     """Return a column's numbers, and how often each is repeated where most are: the raters, say, who stand together."""
-    starts = np.flatnonzero(np.concatenate([np.ones(min(array.size, 1), dtype=np.bool_), array[1:] != array[:-1]]))
+    starts = run_starts(array)
     if starts.size * _LONG_RUNS > array.size:
         return array, np.zeros(0, dtype=_LENGTH)
     return array[starts], np.diff(starts, append=array.size).astype(_LENGTH)
