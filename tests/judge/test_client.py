@@ -45,6 +45,7 @@ NO_HTTP = replace(GOOD, headers={"x-long": "a" * 20_000})  # longer than a heade
 FIVE = find_protocol("prometheus-direct").scale
 CHOICES = find_protocol("wildbench-pairwise").scale
 NOW = datetime(2026, 1, 5, 10, 0, 0, tzinfo=UTC)
+PATIENCE = 1.5  # seconds that a call may take here: a busy machine answers within them
 
 
 class Waits:
@@ -338,14 +339,14 @@ def test_a_wait_of_an_hour_ends_the_run() -> None:
 
 @pytest.mark.parametrize("answer", [hanging(), hanging(0), replace(GOOD, delay=60)], ids=["mid-body", "head", "mute"])
 def test_a_server_that_hangs_is_cut_off(answer: Answer) -> None:
-    failure, server = ask(script(answer), timeout=0.2, tries=2)
+    failure, server = ask(script(answer), timeout=PATIENCE, tries=2)
     assert failure.kind == "timeout"
-    assert "0.2 seconds" in failure.message
+    assert f"{PATIENCE} seconds" in failure.message
     assert len(server.requests) == 2
 
 
 def test_after_a_time_out_the_call_is_made_again() -> None:
-    reply, _ = ask(script(hanging(), GOOD), timeout=0.3)
+    reply, _ = ask(script(hanging(), GOOD), timeout=PATIENCE)
     assert isinstance(reply, Reply)
 
 
@@ -503,7 +504,7 @@ def test_a_stream_adapts_and_tries_again_before_its_first_piece() -> None:
     ("answer", "kind"), [(dropped(700), "connection"), (hanging(700), "timeout")], ids=["dropped", "hanging"]
 )
 def test_a_stream_that_breaks_after_its_first_piece_fails(answer: Answer, kind: str) -> None:
-    pieces, server = listen(script(answer), timeout=0.3)
+    pieces, server = listen(script(answer), timeout=PATIENCE)
     assert pieces[0] == "[RESULT]"
     assert isinstance(pieces[-1], Failure)
     assert pieces[-1].kind == kind
