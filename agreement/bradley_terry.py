@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from agreement.categories import BoolArray, FloatArray, IntArray, code_values, number_clusters
+from agreement.categories import BoolArray, FloatArray, IntArray, code_numbers, code_values, number_clusters
 from agreement.estimate import DEFINED_RESAMPLES, FEW_CLUSTERS, Estimate, list_warnings, undefined
 from agreement.intervals import (
     Sampling,
@@ -179,8 +179,7 @@ def _number_games(games: Games) -> tuple[FloatArray, IntArray]:
     results, which = code_values(result[seen])
     many = max(results.size, 1)
     number = (one[seen] * models + two[seen]) * many + which
-    kinds = np.flatnonzero(np.bincount(number, minlength=1))
-    kind[seen] = np.searchsorted(kinds, number)
+    kinds, kind[seen] = code_numbers(number)
     pair, which = np.divmod(kinds, many)
     rows = np.zeros((kinds.size, models, models))
     rows[np.arange(kinds.size), pair // models, pair % models] = results[which]

@@ -6,7 +6,7 @@ counted, by reason, so that it can be shown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -44,7 +44,7 @@ def combine_orders(first: ArrayLike, second: ArrayLike, categories: Categories, 
     alone. All but `first` need both orders: a verdict beside an unreadable one says nothing of what the other would
     have been. Where the other was never asked for, `take_single_orders` comes first.
     """
-    one, two = (check_codes(side, len(categories)).astype(np.int64) for side in (first, second))
+    one, two = (check_codes(side, len(categories)).astype(np.int64, copy=False) for side in (first, second))
     if rule == "first":
         return Combined(one, rule, _reasons(missing=int((one < 0).sum())))
     both = (one >= 0) & (two >= 0)
@@ -117,7 +117,7 @@ def collapse_codes(codes: ArrayLike, categories: Categories, levels: Levels) -> 
 
     Always from the full codes: a two-way table cannot be had from a three-way agreement.
     """
-    array = check_codes(codes, len(categories)).astype(np.int64)
+    array = check_codes(codes, len(categories)).astype(np.int64, copy=False)
     if levels == "full":
         return array, categories
     signs = categories.signs()
@@ -145,9 +145,7 @@ def take_majority_of(
 ) -> Combined:
     """Return the same from how many raters gave each item each label (N x K)."""
     rated = counts.sum(axis=1)
-    answer = np.full(rated.size, MISSING, dtype=np.int64)
-    for code, given in enumerate(counts.T):  # at most one label has more than half
-        answer[2 * given > rated] = code
+    answer = _more_than_half(counts.T, rated)
     clear = answer != MISSING
     open_items = (rated > 0) & ~clear
     if undecided == "tie":
@@ -156,3 +154,17 @@ def take_majority_of(
         answer[open_items] = categories.tie
         return Combined(answer, "majority", _reasons(missing=int((rated == 0).sum())), int(open_items.sum()))
     return Combined(answer, "majority", _reasons(missing=int((rated == 0).sum()), undecided=int(open_items.sum())))
+
+
+def take_majority_of_others(counts: IntArray, own: IntArray) -> IntArray:
+    """Return the label that more than half of the other raters gave; `own` are those of one among the counted."""
+    rest = (given - (own == code) for code, given in enumerate(counts.T))
+    return _more_than_half(rest, counts.sum(axis=1) - (own >= 0))
+
+
+def _more_than_half(given: Iterable[IntArray], rated: IntArray) -> IntArray:
+    """Return the one label that more than half of an item's ratings are, from how often each label was given."""
+    answer = np.full(rated.size, MISSING, dtype=np.int64)
+    for code, times in enumerate(given):
+        answer[2 * times > rated] = code
+    return answer

@@ -11,7 +11,7 @@ from agreement.categories import FloatArray, IntArray, number_clusters
 from agreement.estimate import Estimate, list_warnings, undefined
 
 STEPS = 50
-CLOSE = 1e-8  # a step after which the next one, which has its square's size, would change nothing
+CLOSE = 1e-6  # a step after which the next one, which has its square's size, would change no digit that is shown
 EXACT = "the verdicts follow the model exactly, so they say nothing of the uncertainty"
 FEW_ROWS = 8
 SINGULAR = 1e12  # condition of a matrix beyond which a solution means nothing
@@ -67,7 +67,7 @@ def fit_logistic(
         return LogisticFit(*none, groups, "too few items, or nothing varies")
     beginning, found = np.zeros(width), None
     if n > LONG:  # where some of the rows lead, all of them need few steps more
-        some = slice(None, None, n // SOME)
+        some = slice(None, None, n // SOME | 1)  # not every second one: two orders of an item follow one another
         near = _climb(outcome[some], columns[:, some], weight[some], beginning)
         found = None if near is None else _climb(outcome, columns, weight, near)
     if found is None:
@@ -117,7 +117,13 @@ def _spread_of(columns: FloatArray, spread: FloatArray, residual: FloatArray, ow
 
 
 def _products(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return each row's product with each; of a few long rows, one by one, which a matrix product takes longer for."""
+    """Return each row's product with each, where the first with the second is the second with the first.
+
+    A few long rows are multiplied one by one, which a matrix product takes longer for.
+    """
     if len(left) > FEW_ROWS:
         return left @ right.T
-    return np.array([[one @ two for two in right] for one in left])
+    answer = np.zeros((len(left), len(left)))
+    for at, one in enumerate(left):
+        answer[at, at:] = answer[at:, at] = [one @ two for two in right[at:]]
+    return answer

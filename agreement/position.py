@@ -159,17 +159,13 @@ def measure_first_position(
     """
     array, ahead = check_codes(verdicts[0], len(categories)), np.asarray(verdicts[1], dtype=bool)
     seen = array >= 0
-    value, ahead = categories.array[array[seen]], ahead[seen]
-    won = np.where(ahead, value, -value)
-    decided, wins = int((won != 0).sum()), int((won > 0).sum())
-    counts = (decided, int((won == 0).sum()), int((~seen).sum()))
-    if not balanced:
-        none = undefined(
-            "one order only and not drawn at random: position cannot be told from quality", int(seen.sum())
-        )
-        return FirstPosition(none, none, *counts, None)
-    kind = array[seen] * 2 + ahead
+    kind = array[seen] * 2 + ahead[seen]
     units = _units_by_position(categories, kind, None if clusters is None else np.asarray(clusters)[seen])
+    wins, decided = (int(one) for one in np.rint(units.total[:2]))
+    counts = (decided, kind.size - decided, array.size - kind.size)
+    if not balanced:
+        none = undefined("one order only and not drawn at random: position cannot be told from quality", kind.size)
+        return FirstPosition(none, none, *counts, None)
     rate = Statistic(lambda s: pairs.divide(s[..., 0], s[..., 1]), why="no verdict decides", bounds=(0.0, 1.0))
     effect = Statistic(
         lambda s: (pairs.divide(s[..., 3], s[..., 2]) - pairs.divide(s[..., 5], s[..., 4])) / 2.0,

@@ -31,6 +31,7 @@ ITEMS = 100_000
 PAGE_ITEMS = (100, 10_000, 100_000)
 PEOPLE = 8
 FILTERS: tuple[dict[str, str], ...] = ({"tag": "coding"}, {"model": "m1"}, {"since": "2026-01-02"}, {"part": "test"})
+SECONDS_WORKED = 3_000_000  # however many items: a filter by day then leaves the same share of each study
 LABELS = ("B++", "B+", "A=B", "A+", "A++")
 # What the numbers rest on: how often each rater gave each label, in which order, and whether it counts.
 COUNTED = """
@@ -91,7 +92,7 @@ def _verdicts(rater: int, ids: list[int], truth: np.ndarray, rng: np.random.Gene
             "repeat": False,
             "seconds": float(at % 90),
             "after_reveal": False,
-            "created": start + timedelta(seconds=30 * at),
+            "created": start + timedelta(seconds=SECONDS_WORKED * at // len(ids)),
             "stored": start,
         }
         for at, number in enumerate(ids)

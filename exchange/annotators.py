@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from agreement.categories import IntArray
-from agreement.combine import take_majority_of
+from agreement.combine import take_majority_of_others
 from agreement.estimate import Estimate, undefined
 from agreement.intervals import Statistic, estimate_all
 from agreement.pairs import divide
@@ -170,10 +170,7 @@ def describe_pace(panel: Panel, place: int) -> dict[str, Any]:
 def describe_drift(panel: Panel, place: int) -> dict[str, Any]:
     """Return a person's agreement with the other people in the first and the second half of their work."""
     names = ("early", "late", "difference")
-    counts, label = panel.people_counts.copy(order="K"), panel.codes[:, place]
-    labelled = np.flatnonzero(label >= 0)
-    counts[labelled, label[labelled]] -= 1
-    others = take_majority_of(counts, panel.categories).codes
+    others = take_majority_of_others(panel.people_counts, panel.codes[:, place])
     ratings, rows = panel.ratings, panel.rows[place]
     rows = rows[~ratings.repeat[rows] & np.isfinite(ratings.time[rows])]
     rows = rows[np.argsort(ratings.time[rows], kind="stable")]

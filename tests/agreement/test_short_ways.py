@@ -13,6 +13,7 @@ from agreement.alt_test import hold_duels, rate_domains, run_alt_test
 from agreement.bradley_terry import Games
 from agreement.bradley_terry_terms import fit_terms
 from agreement.categories import Categories, code_values, number_clusters
+from agreement.combine import take_majority, take_majority_of_others
 from agreement.intervals import Sampling, Statistic, _quantiles, estimate
 from agreement.logistic import fit_logistic
 from agreement.many import count_labels
@@ -31,13 +32,20 @@ def test_clusters_are_numbered_in_rising_order_however_they_are_found(clusters: 
     assert found.tolist() == index.tolist()
 
 
-@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 1 / 3, 0.5]), max_size=30), st.integers(1, 40))
+@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 1 / 3, 0.5, 1e6]), max_size=30), st.integers(1, 40))
 def test_values_are_coded_the_same_whether_the_first_ones_tell_all_or_not(values: list[float], few: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(categories, "FEW_VALUES", few)
         found = code_values(np.array(values, dtype=np.float64))
     wanted = np.unique(np.array(values, dtype=np.float64), return_inverse=True)
     assert (found[0].tolist(), found[1].tolist()) == (wanted[0].tolist(), wanted[1].tolist())
+
+
+@given(st.lists(st.lists(st.integers(-1, 2), min_size=4, max_size=4), min_size=1, max_size=30))
+def test_the_majority_of_the_others_is_that_of_a_study_without_the_rater(rows: list[list[int]]) -> None:
+    codes, scale = np.array(rows), Categories((-1.0, 0.0, 1.0), 1)
+    found = take_majority_of_others(count_labels(codes, 3), codes[:, 1])
+    assert found.tolist() == take_majority(np.delete(codes, 1, axis=1), scale).codes.tolist()
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.lists(st.floats(0, 1), min_size=1, max_size=3))
@@ -96,10 +104,10 @@ def test_a_long_logistic_fit_may_begin_where_some_of_its_rows_lead(rows: str, mo
     design = np.column_stack([np.ones(300), rng.normal(size=300)])
     outcome = (rng.random(300) < 0.4).astype(float)
     if rows == "that are separated":
-        outcome[::10] = design[::10, 1] > 0
+        outcome[::11] = design[::11, 1] > 0
     elif rows == "that lead astray":
-        outcome[::10] = design[::10, 1] > 0
-        outcome[10] = 1.0 - outcome[10]
+        outcome[::11] = design[::11, 1] > 0
+        outcome[11] = 1.0 - outcome[11]
     whole = fit_logistic(outcome, design)
     monkeypatch.setattr(logistic, "LONG", 100)
     monkeypatch.setattr(logistic, "SOME", 30)

@@ -50,7 +50,7 @@ def chromium(served):
     path = find_chromium()
     if path is None:
         pytest.skip("there is no Chromium: run `python tests/browser/install.py` and see what it says")
-    expect.set_options(timeout=20_000)
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
