@@ -198,17 +198,15 @@ def describe_group(panel: Panel, members: tuple[int, ...]) -> dict[str, Any]:
     return value
 
 
-def list_cell(
-    store: Store, study: str, options: Options, names: tuple[str, str], cell: tuple[int, int]
-) -> list[dict[str, Any]]:
-    """Return the items in one cell of two raters' confusion matrix, as position and id; `consensus` is a rater too."""
+def list_cell(store: Store, study: str, options: Options, names: tuple[str, str], cell: tuple[int, int]) -> list[int]:
+    """Return the positions of the items in one cell of two raters' confusion matrix; `consensus` is a rater too."""
     panel = make_panel(read_source(store, study, options), options)
     one, two = (_codes_of(panel, name) for name in names)
-    return _name_items(store, study, panel, np.flatnonzero((one == cell[0]) & (two == cell[1])))
+    return _positions_of(panel, np.flatnonzero((one == cell[0]) & (two == cell[1])))
 
 
 def list_disagreements(store: Store, study: str, options: Options, judge: str) -> list[dict[str, Any]]:
-    """Return the items on which a judge and the people's consensus differ.
+    """Return the items on which a judge and the people's consensus differ, by position.
 
     The furthest apart come first, and of those the ones of which the judge was surest, as far as that is known.
     """
@@ -216,21 +214,24 @@ def list_disagreements(store: Store, study: str, options: Options, judge: str) -
     people, model = _codes_of(panel, CONSENSUS), _codes_of(panel, judge)
     differ = np.flatnonzero((people >= 0) & (model >= 0) & (people != model))
     values = panel.categories.array
-    apart = np.abs(values[people[differ]] - values[model[differ]])
+    apart, steps = np.abs(values[people] - values[model])[differ], np.abs(people - model)[differ]
     if panel.scale.nominal:
-        apart = np.ones(differ.size)
-    position, sure = panel.ratings.facts.position, _rank_certainty(store, study, panel, judge)
-    unsure = np.array([sure.get(int(position[place]), math.inf) for place in differ])
+        apart, steps = np.ones(differ.size), np.ones(differ.size, dtype=np.int64)
+    sure = _rank_certainty(store, study, panel, judge)
+    unsure = np.array([sure.get(position, math.inf) for position in _positions_of(panel, differ)])
     rank = np.lexsort((unsure, -apart))
-    found = _name_items(store, study, panel, differ[rank])
-    for entry, place, distance in zip(found, differ[rank], apart[rank], strict=True):
-        entry |= {
-            "people": panel.labels[people[place]],
-            "judge": panel.labels[model[place]],
-            "distance": float(distance),
-            "steps": 1 if panel.scale.nominal else abs(int(people[place]) - int(model[place])),
+    ranked = differ[rank]
+    columns = people[ranked].tolist(), model[ranked].tolist(), apart[rank].tolist(), steps[rank].tolist()
+    return [
+        {
+            "position": position,
+            "people": panel.labels[person],
+            "judge": panel.labels[machine],
+            "distance": distance,
+            "steps": step,
         }
-    return found
+        for position, person, machine, distance, step in zip(_positions_of(panel, ranked), *columns, strict=True)
+    ]
 
 
 def _rank_certainty(store: Store, study: str, panel: Panel, judge: str) -> dict[int, float]:
@@ -252,6 +253,6 @@ def _codes_of(panel: Panel, name: str) -> IntArray:
     return panel.codes[:, place]
 
 
-def _name_items(store: Store, study: str, panel: Panel, places: IntArray) -> list[dict[str, Any]]:
-    names, position = store.item_names(study), panel.ratings.facts.position
-    return [{"position": int(position[place]), "id": names[int(position[place])]} for place in places]
+def _positions_of(panel: Panel, places: IntArray) -> list[int]:
+    positions: list[int] = panel.ratings.facts.position[places].tolist()
+    return positions

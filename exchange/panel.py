@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from agreement.categories import MISSING, BoolArray, Categories, FloatArray, IntArray
 from agreement.combine import (
@@ -255,7 +256,7 @@ class Panel:
         """Return how many people gave each item each label of the scale in force."""
         return count_labels(self.people, len(self.categories))
 
-    def coarse(self, codes: IntArray) -> IntArray:
+    def coarse(self, codes: ArrayLike) -> IntArray:
         """Return codes of the declared scale on the scale in force."""
         return collapse_codes(codes, self.full, self.options.levels)[0]
 

@@ -27,7 +27,6 @@ State = Literal["any", "none", "progress", "complete", "flagged", "people disagr
 PAGE = 25
 STRETCH = 5_000  # items looked at in one go
 PATIENCE = 1.0  # seconds after which a search begins no further stretch
-TAGGED = 1_000  # among how many items the tags are looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +231,3 @@ def item_detail(connection: Connection, row: StudyRow, name: str) -> Detail:
         for each in connection.execute(_REMARKS, {"item": found.id})
     )
     return Detail(item_from_json(json.loads(found.body)), found.position, tuple(given), remarked)
-
-
-def some_tags(connection: Connection, study_id: int) -> list[str]:
-    """Return the tags of the first items, sorted: enough to choose from."""
-    first = connection.execute(ITEMS_BETWEEN, {"study": study_id, "first": 0, "last": TAGGED})
-    return sorted({tag for row in first for tag in json.loads(row.body).get("tags", ())})

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, insert, select, update
 
 from judge.domain import GivenVerdict, InputError, Item, RaterKind, content_hash
+from storage.choices import note_choices
 from storage.codec import encode, item_facts, item_hash, item_to_json, verdict_to_json
 from storage.counts import add_counts, lock_counts
 from storage.raters import rater_id_of
@@ -96,6 +97,7 @@ def _insert_items(connection: Connection, study: StudyRow, fresh: Sequence[Prepa
         for row, prepared in zip(rows, fresh, strict=True)
     ]
     connection.execute(insert(facts), known)
+    note_choices(connection, study.id, known)
 
 
 class _Verdicts:

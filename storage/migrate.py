@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 from judge.domain import StorageError
 from storage.engine import WRITE, create_private
 
-HEAD = "0007"
+HEAD = "0008"
 FOLDER = Path(__file__).parent / "migrations"
 
 

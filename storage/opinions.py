@@ -1,4 +1,4 @@
-"""What a researcher looks for between people and judges: whom to choose from, how sure a judge was, why they differ."""
+"""What a researcher looks for between people and judges: how sure a judge was, and why they differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import BindParameter, Connection, bindparam, func, insert, select, union
+from sqlalchemy import BindParameter, Connection, bindparam, func, insert, or_, select
 
 from judge.domain import StudyError
 from storage.desk import Remark
@@ -21,17 +21,11 @@ _LATE = 50_000  # numbers: no transaction stays open while so many verdicts are 
 _NEWEST = select(func.max(verdicts.c.id)).where(verdicts.c.study_id == _STUDY)
 _NEWEST_ANYWHERE = select(func.max(verdicts.c.id))
 _CHANGES_ANYWHERE = select(func.sum(studies.c.changes))
-_TAGS = select(facts.c.tags).where(facts.c.study_id == _STUDY).distinct()
-_MODELS = union(
-    *(select(side).where(facts.c.study_id == _STUDY, side.is_not(None)) for side in (facts.c.model_a, facts.c.model_b))
-)
-# One look into the index for each rater; PostgreSQL would take EXISTS for a reason to read every verdict.
-_ANY_OF_EACH = select(verdicts.c.id).where(verdicts.c.study_id == _STUDY, verdicts.c.rater_id == raters.c.id).limit(1)
-_RATERS = select(raters.c.kind, raters.c.name).where(_ANY_OF_EACH.correlate(raters).scalar_subquery().is_not(None))
 _ITEM = select(items.c.id).where(items.c.study_id == _STUDY, items.c.name == bindparam("item"))
+_SOFT = calls.c.usage["soft_score"].as_float()
 _SURE = (
     current_verdicts()
-    .add_columns(items.c.position, calls.c.usage["soft_score"].as_float().label("soft_score"))
+    .with_only_columns(items.c.position, verdicts.c.label, verdicts.c.confidence, _SOFT.label("soft_score"))
     .join(items, items.c.id == verdicts.c.item_id)
     .join(raters, raters.c.id == verdicts.c.rater_id)
     .join(calls, calls.c.id == verdicts.c.call_id, isouter=True)
@@ -40,6 +34,7 @@ _SURE = (
         raters.c.kind == "judge",
         raters.c.name == bindparam("judge"),
         verdicts.c.label.is_not(None),
+        or_(verdicts.c.confidence.is_not(None), _SOFT.is_not(None)),
     )
     .order_by(verdicts.c.id)
 )
@@ -57,16 +52,6 @@ _CAUSES = (
     )
     .order_by(remarks.c.id)
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What a study's verdicts can be filtered by, and whose they are."""
-
-    tags: tuple[str, ...]
-    models: tuple[str, ...]
-    annotators: tuple[str, ...]
-    judges: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,22 +89,11 @@ def mark_verdicts(connection: Connection, study: StudyRow | None) -> str:
     return f"{newest}, last {connection.execute(counted).scalar_one()}, changes {changes}"
 
 
-def list_choices(connection: Connection, study_id: int) -> Choices:
-    """Return every tag, model and rater of a study, each by name."""
-    asked = {"study": study_id}
-    tags = {tag for text in connection.execute(_TAGS, asked).scalars() for tag in json.loads(text)}
-    models = connection.execute(_MODELS, asked).scalars()
-    given = sorted((row.kind, row.name) for row in connection.execute(_RATERS, asked))
-    people, judges = (tuple(name for kind, name in given if kind == wanted) for wanted in ("human", "judge"))
-    return Choices(tuple(sorted(tags)), tuple(sorted(models)), people, judges)
-
-
 def judge_certainty(connection: Connection, study_id: int, judge: str) -> dict[int, Certainty]:
     """Return by position how sure a judge was, where anything is known of it; of two orders the first stored."""
     found: dict[int, Certainty] = {}
     for row in connection.execute(_SURE, {"study": study_id, "judge": judge}):
-        if row.confidence is not None or row.soft_score is not None:
-            found.setdefault(row.position, Certainty(row.label, row.confidence, row.soft_score))
+        found.setdefault(row.position, Certainty(row.label, row.confidence, row.soft_score))
     return found
 
 

@@ -68,10 +68,10 @@ class Ratings:
     facts: Facts
     item: Ints
     rater: Ints
-    code: Ints
-    order: Ints
+    code: NDArray[np.int8]
+    order: NDArray[np.int8]
     repeat: NDArray[np.bool_]
-    status: Ints
+    status: NDArray[np.int8]
     seconds: Floats
     time: Floats
     set_aside: dict[str, int] = field(default_factory=dict)
@@ -110,10 +110,10 @@ def _as_ratings(rows: Rows, people: dict[int, Rater], facts: Facts, set_aside: d
         facts=facts,
         item=rows.item,
         rater=np.repeat(whose, np.diff(starts, append=rows.rater.size)),
-        code=rows.code.astype(np.int64),
-        order=rows.order.astype(np.int64),
+        code=rows.code,
+        order=rows.order,
         repeat=rows.repeat,
-        status=rows.status.astype(np.int64),
+        status=rows.status,
         seconds=rows.seconds,
         time=rows.time,
         set_aside=set_aside,
@@ -131,15 +131,16 @@ def order_repeats(ratings: Ratings, calls_of: Callable[[int], Ints]) -> Ratings:
     Where a judge was asked the same several times, the first answer counts; a later reading of an answer is stored
     after the others but speaks of the same call.
     """
-    order = np.arange(ratings.item.size)
+    order: Ints | None = None
     for number, rater in enumerate(ratings.raters):
         if rater.kind == "human":
             continue
         mine = np.flatnonzero(ratings.rater == number)
         asked = ratings.item[mine] * 3 + ratings.order[mine] + 1
         if np.bincount(asked, minlength=1).max() > 1:
+            order = np.arange(ratings.item.size) if order is None else order
             order[mine] = mine[np.argsort(calls_of(number), kind="stable")]
-    if np.array_equal(order, np.arange(order.size)):
+    if order is None:
         return ratings
     return replace(ratings, **{name: getattr(ratings, name)[order] for name in _MOVED})
 

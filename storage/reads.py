@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, exists, select
@@ -53,6 +53,13 @@ def stored_records(connection: Connection, study_id: int) -> Iterator[tuple[str,
 def item_names(connection: Connection, study_id: int, count: int | None = None) -> list[str]:
     """Return the names of a study's items, or of its first so many, in the order of the import."""
     return list(connection.execute(_NAMES.limit(count), {"study": study_id}).scalars())
+
+
+def names_at(connection: Connection, study_id: int, positions: Sequence[int]) -> list[str]:
+    """Return the names of the items at a few positions."""
+    wanted = select(items.c.position, items.c.name).where(items.c.study_id == study_id, items.c.position.in_(positions))
+    found = {row.position: row.name for row in connection.execute(wanted)}
+    return [found[position] for position in positions]
 
 
 def verdicts_of(connection: Connection, item_ids: list[int]) -> dict[int, list[GivenVerdict]]:

@@ -133,6 +133,16 @@ facts = Table(
     Column("tags", Text, nullable=False),
 )
 
+# The tags and models of a study's items, each once: what the items can be chosen by.
+choices = Table(
+    "choice",
+    metadata,
+    Column("study_id", ForeignKey("study.id"), primary_key=True),
+    Column("hash", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+)
+
 raters = Table(
     "rater",
     metadata,

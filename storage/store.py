@@ -38,10 +38,11 @@ from storage import (
     verdicts,
 )
 from storage.answers import StoredAnswer
+from storage.choices import Choices, list_choices
 from storage.desk import Remark
 from storage.held_out import Variant
 from storage.imports import Added, Prepared
-from storage.opinions import Cause, Certainty, Choices
+from storage.opinions import Cause, Certainty
 from storage.overviews import Annotator, Overview, Places
 from storage.run_store import RunStore
 from storage.trail import Entry, TrailSearch
@@ -101,11 +102,6 @@ class Store(RunStore):
         """Return one item with every current verdict on it."""
         with self.reading() as connection:
             return browse.item_detail(connection, studies.get_study(connection, study), item)
-
-    def some_tags(self, study: str) -> list[str]:
-        """Return tags of a study to choose from."""
-        with self.reading() as connection:
-            return browse.some_tags(connection, studies.get_study(connection, study).id)
 
     def claim_next(self, study: str, rater: str) -> Claim | NothingToDo:
         """Give a rater one item they have not done, held for them until they answer or the time is up."""
@@ -194,7 +190,7 @@ class Store(RunStore):
     def choices(self, study: str) -> Choices:
         """Return what a study's verdicts can be filtered by."""
         with self.reading() as connection:
-            return opinions.list_choices(connection, studies.get_study(connection, study).id)
+            return list_choices(connection, studies.get_study(connection, study).id)
 
     def mark_verdicts(self, study: str | None) -> str:
         """Return a mark of a study's verdicts, for None of all studies': while it stays, so do all statistics."""
@@ -272,6 +268,11 @@ class Store(RunStore):
         """Return the items' ids, or the first so many of them, in the order of the import."""
         with self.reading() as connection:
             return reads.item_names(connection, studies.get_study(connection, study).id, count)
+
+    def names_at(self, study: str, positions: Sequence[int]) -> list[str]:
+        """Return the ids of the items at a few positions."""
+        with self.reading() as connection:
+            return reads.names_at(connection, studies.get_study(connection, study).id, positions)
 
     def item_bodies(self, study: str, positions: Sequence[int] | None = None) -> dict[int, str]:
         """Return items' JSON texts by their position in the study."""

@@ -31,6 +31,7 @@ from ui.page import FOLDER, on_load, open_door, signed_in
 from ui.sheet import CAUSES
 
 SCRIPT = (FOLDER / "agreement.js").read_text(encoding="utf-8")
+LISTED = 200  # items of one cell
 WAITING = '<p class="hint" role="status">The numbers are being computed …</p>'
 
 
@@ -116,9 +117,10 @@ class Agreement:
         start = int(text) if text.isdecimal() and int(text) < len(known.answer) else 0
         shown = known.answer[start : start + PAGE]
         protocol = load_version(self.store.study(study).protocol)
+        names = self.store.names_at(study, [entry["position"] for entry in shown])
         entries = "".join(
-            show_disagreement(study, protocol, entry, self.store.item_detail(study, entry["id"]), judge)
-            for entry in shown
+            show_disagreement(study, protocol, entry, self.store.item_detail(study, name), judge)
+            for entry, name in zip(shown, names, strict=True)
         )
         pager = show_pager(start, len(shown), len(known.answer))
         return (
@@ -156,7 +158,7 @@ class Agreement:
                 raise InputError("there is no such cell")
             found = list_cell(self.store, study, rules, (CONSENSUS, judge), (row, column))
             told = f"People {labels[row]}, {judge} {labels[column]}"
-            return {"shown": show_cell_items(study, found, told)}
+            return {"shown": show_cell_items(study, self.store.names_at(study, found[:LISTED]), len(found), told)}
 
         return _told(work)
 

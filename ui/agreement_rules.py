@@ -13,7 +13,7 @@ import gradio as gr
 from agreement.combine import Levels, Rule
 from exchange.panel import Options
 from judge.domain import InputError
-from storage.opinions import Choices
+from storage.choices import Choices
 from storage.ratings import Filters
 from ui.agreement_parts import show_glossary
 from ui.display import escape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -219,13 +219,13 @@ def _takes() -> str:
     )
 
 
-def show_cell_items(study: str, found: Sequence[Mapping[str, Any]], told: str, most: int = 200) -> str:
-    """Return the items of one cell of a confusion matrix, each with the way to it."""
+def show_cell_items(study: str, listed: Sequence[str], many: int, told: str) -> str:
+    """Return the items of one cell of a confusion matrix, or the first of so many, each with the way to it."""
     links = "".join(
-        f'<li><a data-path="/studies" data-study="{escape(study)}" data-item="{escape(entry["id"])}">'
-        f"<bdi>{escape(entry['id'])}</bdi></a></li>"
-        for entry in found[:most]
+        f'<li><a data-path="/studies" data-study="{escape(study)}" data-item="{escape(name)}">'
+        f"<bdi>{escape(name)}</bdi></a></li>"
+        for name in listed
     )
-    rest = f'<p class="meant">The first {most} of them are listed.</p>' if len(found) > most else ""
-    items = "1 item" if len(found) == 1 else f"{len(found):,} items"
+    rest = f'<p class="meant">The first {len(listed)} of them are listed.</p>' if len(listed) < many else ""
+    items = "1 item" if many == 1 else f"{many:,} items"
     return f"<h4><bdi>{escape(told)}</bdi>: {items}</h4><ul>{links}</ul>{rest}"

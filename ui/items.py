@@ -23,6 +23,7 @@ from ui.plain import show_text
 
 SCRIPT = (FOLDER / "studies.js").read_text(encoding="utf-8")
 EXCERPT = 140  # characters of a question in the list
+MOST_TAGS = 1_000  # to choose from; any other can be written
 SIGNS = {"human": "●", "judge": "◆"}
 STATES: dict[State, str] = {
     "any": "Any state",
@@ -95,7 +96,7 @@ class ItemsPanel:
     def show(self, study: str, item: str, by: str = "") -> tuple[Any, str, str]:
         """Return the tags to choose from, the first page, and the item that the address names."""
         return (
-            gr.update(choices=self.store.some_tags(study)),
+            gr.update(choices=list(self.store.choices(study).tags[:MOST_TAGS])),
             self._page(study, Search(), [0]),
             self._detail(study, item, by)
             if item

@@ -73,7 +73,8 @@ def test_a_cell_of_the_confusion_matrix_leads_to_its_items(open_page, served, st
     page = open_agreement(open_page, study)
     counts = agree(served.store, study, QUICK)["judges"][0]["vs_consensus"]["confusion"]
     row, column = next((r, c) for r, line in enumerate(counts) for c, count in enumerate(line) if count and r != c)
-    wanted = [entry["id"] for entry in list_cell(served.store, study, QUICK, ("consensus", "gpt-x"), (row, column))]
+    positions = list_cell(served.store, study, QUICK, ("consensus", "gpt-x"), (row, column))
+    wanted = served.store.names_at(study, positions)
     card = page.locator("#card-confusion [data-judge='gpt-x']")
     card.locator(f".broad .cell[data-row='{row}'][data-column='{column}']").click()
     expect(card.locator(".cell-items li")).to_have_text(wanted)

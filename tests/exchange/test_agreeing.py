@@ -226,7 +226,8 @@ def test_of_equal_disagreements_the_one_the_judge_was_surest_of_comes_first(stor
             5,
         ),
     )
-    assert [entry["id"] for entry in list_disagreements(store, "s", QUICK, "j")] == ["q4", "q2", "q3", "q1", "q0"]
+    ranked = [entry["position"] for entry in list_disagreements(store, "s", QUICK, "j")]
+    assert store.names_at("s", ranked) == ["q4", "q2", "q3", "q1", "q0"]
 
 
 def test_hidden_repeats_pace_and_drift_of_a_person(store: Store, tmp_path: Path) -> None:

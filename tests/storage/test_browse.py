@@ -167,7 +167,7 @@ def test_a_tag_is_the_whole_tag(add):
     store = add((item("q1", tags=("code", "hard")),), (item("q2", tags=("code golf",)),), (item("q3", "the code"),))
     assert names(store, tag="code") == ["q1"]
     assert names(store, tag="CODE") == ["q1"]
-    assert store.some_tags("s") == ["code", "code golf", "hard"]
+    assert store.choices("s").tags == ("code", "code golf", "hard")
 
 
 def test_states_follow_a_study_from_no_verdict_to_complete(store, make_study):

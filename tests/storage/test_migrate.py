@@ -15,6 +15,7 @@ from sqlalchemy import insert, inspect, text
 from judge.domain import Item, StorageError, Turn
 from judge.protocol import load_protocol
 from storage import migrate
+from storage.choices import Choices
 from storage.imports import prepare
 from storage.partial_indexes import metadata
 from storage.schema import guidelines, items, studies
@@ -87,7 +88,7 @@ def test_a_database_with_verdicts_is_upgraded_and_loses_nothing(store, database,
 def test_a_database_of_the_first_schema_is_upgraded_with_what_is_in_it(empty_database, monkeypatch) -> None:
     monkeypatch.setattr(migrate, "HEAD", "0001")
     first = Store.open(empty_database)
-    item = prepare(Item("q", (Turn("user", "?"),), "left", "right"))
+    item = prepare(Item("q", (Turn("user", "?"),), "left", "right", "m1", "m2", tags=("code", "hard")))
     row = {"study_id": 1, "position": 0, "name": "q", "hash": item.hash, "body": item.body, "free": 3}
     with first.engine.begin() as connection:  # the way the first program stored a study and an item
         protocol, now = keep_protocol(connection, PREFERENCE), first.clock()
@@ -100,6 +101,7 @@ def test_a_database_of_the_first_schema_is_upgraded_with_what_is_in_it(empty_dat
     monkeypatch.undo()
     upgraded = Store.open(empty_database)
     assert list(upgraded.records("s")) == [(item.body, [])]
+    assert upgraded.choices("s") == Choices(("code", "hard"), ("m1", "m2"), (), ())
     with upgraded.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     upgraded.close()

@@ -8,7 +8,7 @@ from judge.domain import GivenVerdict, InputError, Item, Study, StudyError, Turn
 from judge.protocol import find_protocol
 from storage.desk import Remark
 from storage.imports import prepare
-from storage.opinions import Cause, Choices
+from storage.opinions import Cause
 from storage.verdicts import Submission
 
 WILDBENCH = find_protocol("wildbench-pairwise").version
@@ -28,12 +28,6 @@ def filled(store):
         "s", [prepare(item("q1", "x", "y"), given), prepare(item("q2", "y", models=("m2", None)), others)]
     )
     return store
-
-
-def test_every_tag_model_and_rater_can_be_chosen(filled):
-    assert filled.choices("s") == Choices(("x", "y"), ("m1", "m2"), ("ana", "zoe"), ("j",))
-    with pytest.raises(StudyError):
-        filled.choices("nonesuch")
 
 
 def test_the_mark_of_a_studys_verdicts_changes_with_every_verdict(filled):
