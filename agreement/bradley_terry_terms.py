@@ -51,7 +51,8 @@ def fit_terms(
         columns["side"] = side
     if spread := float(np.sqrt(np.average((ratio - np.average(ratio, weights=many)) ** 2, weights=many))):
         columns["length"] = ratio / spread
-    design = np.column_stack([*columns.values(), _strengths_of(one, two, games.models)])
+    rows = [*columns.values(), *_strengths_of(one, two, games.models)]
+    design = np.array(rows).reshape(len(rows), side.size).T
     fit = fit_logistic(won.astype(np.float64), design, cluster[known], many)
     place = {name: at for at, name in enumerate(columns)}
 
@@ -61,7 +62,7 @@ def fit_terms(
     return Terms(term("side", NEVER_EXCHANGED), term("length", NO_VARIATION))
 
 
-def _strengths_of(one: IntArray, two: IntArray, models: int) -> FloatArray:
+def _strengths_of(one: IntArray, two: IntArray, models: int) -> list[FloatArray]:
     """Return the columns of the models' strengths.
 
     Only differences of strengths are told, between models that a chain of games joins: one of each such group, and a
@@ -71,5 +72,4 @@ def _strengths_of(one: IntArray, two: IntArray, models: int) -> FloatArray:
     met[one, two] = met[two, one] = 1.0
     measure = [min(group) for group in find_components(met)]
     told = [model for model in range(models) if model not in measure]
-    columns = [(one == model).astype(np.float64) - (two == model) for model in told]
-    return np.column_stack(columns) if columns else np.zeros((one.size, 0))
+    return [(one == model).astype(np.float64) - (two == model) for model in told]

@@ -99,8 +99,8 @@ def measure_swaps(
     first and to the second position are equally likely, of items or of whole clusters.
     """
     k = len(categories)
-    table = pairs.count_pairs(first, second, k)
     units = units_of_pairs(first, second, k, clusters)
+    table = np.rint(units.total).astype(np.int64)
     signs = categories.signs()
     hard = signs[:, None] * signs[None, :] < 0
     ahead, behind = (side.astype(bool) for side in _leanings(categories))

@@ -151,7 +151,7 @@ def bench_page(folder: Path) -> None:
     Rules and filters are such as nobody has asked for before, first after a start. Where the numbers took long, the
     last ones are shown at once after new verdicts, and the new ones made behind them.
     """
-    told = "first ever", "other rules", "slowest filter", "after a start", "ten new", "new numbers", "again"
+    told = "first ever", "other rules", "slowest filter", "disagreements", "after a start", "ten new", "anew", "again"
     print(f"| verdicts | {' | '.join(told)} |\n|---|{'---|' * len(told)}")
     for count in PAGE_ITEMS:
         database = f"sqlite:///{folder / f'page{count}.db'}"
@@ -159,6 +159,7 @@ def bench_page(folder: Path) -> None:
         ever = seconds(lambda database=database: open_first(database), 1)
         ruled = min(seconds(lambda database=database, seed=seed: open_first(database, seed=seed), 1) for seed in "12")
         chosen = max(seconds(lambda database=database, one=one: open_first(database, **one), 1) for one in FILTERS)
+        differ = seconds(lambda database=database: open_disagreements(database), 1)
         first = seconds(lambda database=database: open_first(database), 2)
         store = Store.open(database)
         page = Agreement(store)
@@ -170,7 +171,7 @@ def bench_page(folder: Path) -> None:
             made.append(shown[-1] + seconds(lambda page=page: page.renew("?study=s"), 1))
         again = seconds(lambda page=page: page.show_numbers("s", {}))
         store.close()
-        taken = [ever, ruled, chosen, first, min(shown), min(made), again]
+        taken = [ever, ruled, chosen, differ, first, min(shown), min(made), again]
         print(f"| {count * (PEOPLE + 2):,} | {' | '.join(f'{one:.2f} s' for one in taken)} |", flush=True)
 
 
@@ -178,6 +179,13 @@ def open_first(database: str, **asked: str) -> None:
     """Open the page of a study that the process knows nothing of."""
     store = Store.open(database)
     Agreement(store).show_numbers("s", {name: [value] for name, value in asked.items()})
+    store.close()
+
+
+def open_disagreements(database: str) -> None:
+    """Open the list of disagreements of a study that the process knows nothing of."""
+    store = Store.open(database)
+    Agreement(store).show_disagreements("s", {})
     store.close()
 
 

@@ -34,6 +34,8 @@ _SURE = (
         raters.c.kind == "judge",
         raters.c.name == bindparam("judge"),
         verdicts.c.label.is_not(None),
+        # Without a call there is no soft score: told before anything else is looked up.
+        or_(verdicts.c.confidence.is_not(None), verdicts.c.call_id.is_not(None)),
         or_(verdicts.c.confidence.is_not(None), _SOFT.is_not(None)),
     )
     .order_by(verdicts.c.id)
