@@ -99,7 +99,7 @@ def check_codes(codes: ArrayLike, k: int) -> NDArray[np.integer[Any]]:
 
 
 def code_values(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the distinct values, rising, and the place of each one's among them; values are few, items many."""
+    """Return the distinct values, rising, and the place of each one's among them: finite values, few of many items."""
     some = np.unique(values[:FEW_VALUES])
     place = _places_among(some, values)
     if np.array_equal(some[place], values):

@@ -11,7 +11,7 @@ from agreement.categories import FloatArray, IntArray, number_clusters
 from agreement.estimate import Estimate, list_warnings, undefined
 
 STEPS = 50
-CLOSE = 1e-6  # a step after which the next one, which has its square's size, would change no digit that is shown
+CLOSE = 1e-8  # a step after which the next one, which has its square's size, would change nothing
 EXACT = "the verdicts follow the model exactly, so they say nothing of the uncertainty"
 FEW_ROWS = 8
 SINGULAR = 1e12  # condition of a matrix beyond which a solution means nothing

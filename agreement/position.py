@@ -157,7 +157,8 @@ def measure_first_position(
     order effect is half the difference of the mean values under AB and under BA; with both orders of every item it is
     the mean of (x_AB - x_BA)/2.
     """
-    array, ahead = check_codes(verdicts[0], len(categories)), np.asarray(verdicts[1], dtype=bool)
+    array = check_codes(verdicts[0], len(categories)).astype(np.int64, copy=False)
+    ahead = np.asarray(verdicts[1], dtype=bool)
     seen = array >= 0
     kind = array[seen] * 2 + ahead[seen]
     units = _units_by_position(categories, kind, None if clusters is None else np.asarray(clusters)[seen])

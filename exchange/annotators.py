@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from agreement.categories import IntArray
 from agreement.combine import take_majority_of_others
@@ -107,7 +107,7 @@ def _balance_orders(panel: Panel, rows: IntArray) -> tuple[IntArray, bool]:
     return (rows[~single], True) if paired.any() else (rows, False)
 
 
-def _ruled_codes(panel: Panel, place: int, rows: IntArray) -> ArrayLike:
+def _ruled_codes(panel: Panel, place: int, rows: IntArray) -> NDArray[np.integer[Any]]:
     """Return the rows' codes on the declared scale; the length rule in force is for judges."""
     codes, items, limit = panel.ratings.code[rows], panel.ratings.item[rows], panel.options.length_k
     if limit is None or place not in panel.judges:

@@ -23,7 +23,7 @@ from storage.answers import StoredAnswer
 from storage.store import Store
 
 MOST_KEPT = 16
-KEPT = 0.5  # seconds to make an answer, beyond which it is kept in the database
+KEPT = 0.25  # seconds to make an answer, beyond which it is kept in the database
 LONG = 1.0  # seconds to make an answer, beyond which nobody is kept waiting who can be given the last one
 
 

@@ -41,10 +41,14 @@ def list_choices(connection: Connection, study_id: int) -> Choices:
 
 def note_choices(connection: Connection, study_id: int, known: Iterable[Mapping[str, Any]]) -> None:
     """Write down the tags and models of items that are added, from what is known of them."""
+    add_absent(connection, choices, choice_rows(study_id, known))
+
+
+def choice_rows(study_id: int, known: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the tags and models of items, each once, as they are stored."""
     given = list(known)
     tags = {tag for text in {one["tags"] for one in given} for tag in json.loads(text)}
     models = {one[side] for one in given for side in ("model_a", "model_b")} - {None}
     named = [("tag", tag) for tag in sorted(tags)] + [("model", model) for model in sorted(models)]
     # A name may be longer than a key can be.
-    rows = [{"study_id": study_id, "hash": content_hash(*one), "kind": one[0], "name": one[1]} for one in named]
-    add_absent(connection, choices, rows)
+    return [{"study_id": study_id, "hash": content_hash(*one), "kind": one[0], "name": one[1]} for one in named]

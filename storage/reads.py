@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, exists, select
 
-from judge.domain import GivenVerdict, Progress
+from judge.domain import GivenVerdict, Progress, StudyError
 from storage.codec import verdict_from_row
 from storage.schema import WITHDRAWN, calls, events, items, progress, raters, remarks, verdicts
 
@@ -59,6 +59,9 @@ def names_at(connection: Connection, study_id: int, positions: Sequence[int]) ->
     """Return the names of the items at a few positions."""
     wanted = select(items.c.position, items.c.name).where(items.c.study_id == study_id, items.c.position.in_(positions))
     found = {row.position: row.name for row in connection.execute(wanted)}
+    gone = next((position for position in positions if position not in found), None)
+    if gone is not None:
+        raise StudyError(f"the item in place {gone + 1} of the study is no longer there: somebody removed it by hand")
     return [found[position] for position in positions]
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import random
+from string import ascii_letters
+
 import pytest
 
-from judge.domain import GivenVerdict, Item, Study, StudyError, Turn
+from judge.domain import LONGEST_NAME, GivenVerdict, InputError, Item, Study, StudyError, Turn
 from judge.protocol import find_protocol
 from storage.choices import Choices
 from storage.imports import prepare
 
-LONG = "a long name " * 1000  # longer than a key of PostgreSQL's can be
+# Longer than a key of PostgreSQL's can be, and nothing that it could make shorter.
+LONG = "".join(random.Random(0).choices(ascii_letters, k=12_000))
 
 
 def item(name: str, *tags: str, models: tuple[str | None, str | None] = ("m1", "m2")) -> Item:
@@ -47,6 +51,7 @@ def test_a_name_may_be_as_long_as_a_text(empty) -> None:
 
 def test_an_import_that_is_refused_leaves_nothing_to_choose(empty) -> None:
     empty.add_prepared("s", [prepare(item("q1", "x"))])
-    with pytest.raises(Exception, match="other content"):
-        empty.add_prepared("s", [prepare(item("q2", "y")), prepare(item("q1", "z"))])
+    nobody = GivenVerdict("a" * (LONGEST_NAME + 1), "human", "A+")
+    with pytest.raises(InputError):
+        empty.add_prepared("s", [prepare(item("q2", "y"), [nobody])])
     assert empty.choices("s").tags == ("x",)

@@ -40,3 +40,11 @@ def test_the_first_names_come_in_the_order_of_the_import(store, make_study):
     make_study(12)
     assert store.item_names("s", 11) == [f"q{n}" for n in range(11)]
     assert store.item_names("s", 100) == [f"q{n}" for n in range(12)]
+
+
+def test_names_come_in_the_order_of_the_positions_and_an_item_that_is_gone_is_told(store, make_study):
+    make_study(3)
+    assert store.names_at("s", [2, 0]) == ["q2", "q0"]
+    assert store.names_at("s", []) == []
+    with pytest.raises(StudyError, match="the item in place 4 of the study is no longer there"):
+        store.names_at("s", [0, 3])

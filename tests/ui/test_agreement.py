@@ -454,8 +454,19 @@ def test_a_cell_gives_its_items_under_the_rules_of_the_address(page):
             told = page.list_items(f"?study=s&{QUICK}&tag=t0", "j", row, column)
             assert told["shown"].count('data-path="/studies"') == count
     assert "problem" in page.list_items(f"?study=s&{QUICK}", "j", 9, 0)
+    assert "The first" not in told["shown"]
     assert "problem" in page.list_items(f"?study=s&{QUICK}", "nobody", 0, 0)
     assert "problem" in page.list_items("?study=nonesuch", "j", 0, 0)
+
+
+def test_a_cell_of_very_many_items_lists_the_first_of_them_and_says_how_many_there_are(page, monkeypatch):
+    monkeypatch.setattr("ui.agreement.LISTED", 2)
+    counts = agree(page.store, "s", Options(resamples=20))["judges"][0]["vs_consensus"]["confusion"]
+    row, column = next((r, c) for r, line in enumerate(counts) for c, count in enumerate(line) if count > 2)
+    shown = page.list_items(f"?study=s&{QUICK}", "j", row, column)["shown"]
+    assert shown.count('data-path="/studies"') == 2
+    assert f": {counts[row][column]} items</h4>" in shown
+    assert "The first 2 of them are listed." in shown
 
 
 def test_disagreements_show_both_reasons_and_keep_the_cause_a_reader_picks(page):

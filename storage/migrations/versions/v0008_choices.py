@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from storage.choices import note_choices
+from storage.choices import choice_rows
 
 revision = "0008"
 down_revision = "0007"
@@ -23,6 +23,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("study_id", "hash", name="pk_choice"),
     )
     facts = sa.table("fact", *(sa.column(name) for name in ("study_id", "model_a", "model_b", "tags")))
+    choices = sa.table("choice", *(sa.column(name) for name in ("study_id", "hash", "kind", "name")))
     for study in op.get_bind().execute(sa.select(facts.c.study_id).distinct()).scalars().all():
         known = sa.select(facts.c.model_a, facts.c.model_b, facts.c.tags).where(facts.c.study_id == study).distinct()
-        note_choices(op.get_bind(), study, [dict(row) for row in op.get_bind().execute(known).mappings()])
+        rows = choice_rows(study, [dict(row) for row in op.get_bind().execute(known).mappings()])
+        if rows:
+            op.get_bind().execute(sa.insert(choices), rows)
