@@ -17,10 +17,11 @@ demo: $(ENV)/.ready ## Start the app with the example studies, in a database of 
 	$(BIN)/python app.py demo --database sqlite:///demo.db
 	$(BIN)/python app.py serve --database sqlite:///demo.db
 
-# Three workers on two cores, because tests also wait; the threads of numpy's products would only get in their way.
+# Three workers on two cores, because tests also wait; the threads of numpy's products would only get in their way. A
+# worker that has nothing left takes over from another, and tests of one file, which share servers, mostly stay together.
 test: export OPENBLAS_NUM_THREADS = 1
 test: check ## Formatting, lint, types and every test
-	$(BIN)/python -m pytest -n 3
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 check: $(ENV)/.ready-dev ## Formatting, lint, types, known patterns of faults, secrets, and known faults of packages
 	$(BIN)/ruff format --check $(CODE)
