@@ -101,27 +101,32 @@ def check_codes(codes: ArrayLike, k: int) -> NDArray[np.integer[Any]]:
 def code_values(values: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return the distinct values, rising, and the place of each one's among them: finite values, few of many items."""
     some = np.unique(values[:FEW_VALUES])
-    place = _places_among(some, values)
-    if np.array_equal(some[place], values):
-        return some, place
+    for find in (_count_steps, _search):  # each sooner done than sorting all of them
+        place = find(some, values)
+        if np.array_equal(some[place], values):
+            return some, place
     distinct, place = np.unique(values, return_inverse=True)
     return distinct, place
 
 
-def _places_among(some: FloatArray, values: FloatArray) -> IntArray:
-    """Return the place of each value among some rising ones, and any place for a value that is not among them.
+def _count_steps(some: FloatArray, values: FloatArray) -> IntArray:
+    """Return the place of each value among rising ones, by how many of their least steps it is from the first.
 
-    Values of labels and their means stand a few equal steps apart, and are then sooner numbered than searched for.
+    Labels and their means are few such steps apart. Any place stands for a value that is not among them, and for all of
+    them where the steps are very many.
     """
-    if some.size < 2:
+    step = np.diff(some).min(initial=np.inf)
+    if some.size < 2 or (some[-1] - some[0]) / step >= FEW_VALUES:
         return np.zeros(values.size, dtype=np.int64)
-    step = np.diff(some).min()
-    slots = np.rint((some - some[0]) / step)
-    if slots[-1] >= FEW_VALUES:
-        return np.minimum(np.searchsorted(some, values), some.size - 1)
-    place = np.zeros(int(slots[-1]) + 1, dtype=np.int64)
-    place[slots.astype(np.int64)] = np.arange(some.size)
-    return np.asarray(place[np.clip(np.rint((values - some[0]) / step), 0, slots[-1]).astype(np.int64)])
+    slots = np.rint((some - some[0]) / step).astype(np.int64)
+    place = np.zeros(slots[-1] + 1, dtype=np.int64)
+    place[slots] = np.arange(some.size)
+    return np.asarray(place[np.rint((values - some[0]) / step).clip(0, slots[-1]).astype(np.int64)])
+
+
+def _search(some: FloatArray, values: FloatArray) -> IntArray:
+    """Return the place of each value among rising ones, and any place for a value that is not among them."""
+    return np.minimum(np.searchsorted(some, values), some.size - 1)
 
 
 def code_numbers(numbers: IntArray) -> tuple[IntArray, IntArray]:
