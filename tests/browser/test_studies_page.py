@@ -69,6 +69,14 @@ def line(name, **more):
     return {"id": name, "instruction": f"{name}?", "response_a": "x", "response_b": "y", **more}
 
 
+# Where the first of an element's own words begin: its box has room above them.
+TOP_OF_TEXT = """(element) => {
+  const words = document.createRange();
+  words.selectNode([...element.childNodes].find((each) => each.nodeType === Node.TEXT_NODE && each.data.trim()));
+  return words.getBoundingClientRect().top;
+}"""
+
+
 def start_new(open_page, served):
     page = open_page("/studies")
     if served.store.overviews():
@@ -308,6 +316,15 @@ def test_people_are_invited_and_followed(open_page, served, filled):
     moment = dora.locator("time")
     assert moment.inner_text() == moment.evaluate(
         "time => new Date(time.dateTime).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' })"
+    )
+
+
+def test_on_a_phone_the_label_of_the_files_stands_above_what_it_is_the_label_of(open_page, served):
+    page = start_new(open_page, served)
+    page.set_viewport_size({"width": 390, "height": 844})
+    label = page.locator("#new-files").get_by_test_id("block-label").bounding_box()
+    assert label["y"] + label["height"] <= page.locator("#new-files").get_by_test_id("upload-text").evaluate(
+        TOP_OF_TEXT
     )
 
 
